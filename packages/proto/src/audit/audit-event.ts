@@ -1,0 +1,138 @@
+/** The records of the audit log: what brokerd writes, bxctl verifies and anybody may read. */
+import { z } from "zod";
+import { Hash32 } from "../ids/hash32.ts";
+import { ApprovalId, AuditSeq, CallId, SafeInteger } from "../ids/integers.ts";
+import { SessionId } from "../ids/session-id.ts";
+import { Timestamp } from "../ids/timestamp.ts";
+import { DataClass, Label } from "../policy/data-class.ts";
+import { AbsPath } from "../tools/abs-path.ts";
+import { DenialReason } from "../wire/denial-reason.ts";
+import { MatchedGrant } from "../wire/admin-messages.ts";
+import { RunPlan } from "../wire/run-plan.ts";
+
+/** Where a session came from, by the socket it arrived on. */
+export const Origin = z.enum(["terminal", "gateway", "mcp"]);
+export type Origin = z.infer<typeof Origin>;
+
+/** A long string is recorded by hash; its text is kept in `audit/blobs/<sha256>`. */
+export const BlobRef = z.strictObject({ sha256: Hash32, bytes: SafeInteger }).readonly();
+export type BlobRef = z.infer<typeof BlobRef>;
+
+/** Strings of more UTF-8 bytes than this are recorded as a {@link BlobRef}. */
+export const MAX_INLINE_BYTES = 1024;
+
+const RecordedText = z.union([z.string(), BlobRef]);
+
+/**
+ * The arguments of a decided call: typed, with long strings by hash. Of arguments that didn't parse (or of an unknown tool), only
+ * size and hash of the text that came.
+ */
+export const RecordedArguments = z.discriminatedUnion("form", [
+  z.strictObject({ form: z.literal("typed"), values: z.record(z.enum(["path", "content", "command", "cwd", "url"]), RecordedText.nullable()) }),
+  z.strictObject({ form: z.literal("unread"), text: BlobRef }),
+]);
+export type RecordedArguments = z.infer<typeof RecordedArguments>;
+
+function event<K extends string, S extends z.core.$ZodLooseShape>(
+  kind: K,
+  fields: S,
+): z.ZodObject<{ kind: z.ZodLiteral<K> } & S, z.core.$strict> {
+  return z.strictObject({ kind: z.literal(kind), ...fields });
+}
+
+/** brokerd began: `head` is the seq of the last record before this one. */
+export const Started = event("started", { version: z.string(), config_sha256: Hash32, head: SafeInteger });
+
+/** First use of a session, with the state and ceiling it starts with. `from` is where a rewound session was cut off. */
+export const SessionOpened = event("session_opened", {
+  session: SessionId,
+  origin: Origin,
+  ceiling: DataClass,
+  state: Label,
+  from: z.strictObject({ session: SessionId, turn: SafeInteger }).readonly().nullable(),
+});
+
+export const PathLabel = z.strictObject({ path: AbsPath, label: Label }).readonly();
+export type PathLabel = z.infer<typeof PathLabel>;
+
+/**
+ * One decision with its whole input, so that it can be taken again from the log and the grant files it names by hash. `raises` is the
+ * session's state after dispatch (null where nothing runs now).
+ */
+export const DecisionEvent = event("decision", {
+  session: SessionId,
+  call: CallId,
+  tool: z.string(),
+  arguments: RecordedArguments,
+  now: Timestamp,
+  policy_version: SafeInteger,
+  before: Label,
+  path_labels: z.array(PathLabel).readonly(),
+  uses_left: z.array(z.strictObject({ grant: z.string(), left: SafeInteger }).readonly()).readonly(),
+  matched: z.array(MatchedGrant).readonly(),
+  outcome: z.enum(["allowed", "ask", "denied"]),
+  reason: DenialReason.nullable(),
+  grant: z.string().nullable(),
+  grant_sha256: Hash32.nullable(),
+  label: Label.nullable(),
+  raises: Label.nullable(),
+  run: RunPlan.nullable(),
+});
+export type DecisionEvent = z.infer<typeof DecisionEvent>;
+
+/** How an ask ended. `outcome` is the re-decision's, null where there was none (refused, expired, gone). */
+export const ApprovalAuditEvent = event("approval", {
+  decision: ApprovalId,
+  answer: z.enum(["approved", "refused", "expired", "gone"]),
+  by: z.enum(["bxctl", "gateway", "brokerd"]),
+  user: z.string().nullable(),
+  reason: z.string().nullable(),
+  outcome: z.enum(["allowed", "ask", "denied", "changed"]).nullable(),
+  denial: DenialReason.nullable(),
+  digest: Hash32.nullable(),
+  grant: z.string().nullable(),
+  grant_sha256: Hash32.nullable(),
+  before: Label.nullable(),
+  raises: Label.nullable(),
+  run: RunPlan.nullable(),
+});
+export type ApprovalAuditEvent = z.infer<typeof ApprovalAuditEvent>;
+
+/** What a call that ran came to; written before the content is released. */
+export const ResultEvent = event("result", {
+  decision: AuditSeq,
+  session: SessionId,
+  call: CallId,
+  status: z.enum(["ok", "failed"]),
+  sha256: Hash32,
+  bytes: SafeInteger,
+  truncated: z.boolean(),
+  elapsed_ms: SafeInteger,
+});
+
+/** The grant files in force from here on, by id and hash; their texts are kept in `audit/grants/<sha256>`. */
+export const GrantsChanged = event("grants_changed", {
+  files: z.array(z.strictObject({ file: z.string(), sha256: Hash32 }).readonly()).readonly(),
+});
+
+/** The torn last line of a file, which was ended in place: `sha256` is of its `bytes` bytes from `offset` on, without the newline. */
+export const Recovery = event("recovery", { file: z.string(), offset: SafeInteger, bytes: SafeInteger, sha256: Hash32 });
+export type Recovery = z.infer<typeof Recovery>;
+
+export const Stopped = event("stopped", {});
+
+export const AuditEvent = z.discriminatedUnion("kind", [
+  Started,
+  SessionOpened,
+  DecisionEvent,
+  ApprovalAuditEvent,
+  ResultEvent,
+  GrantsChanged,
+  Recovery,
+  Stopped,
+]);
+export type AuditEvent = z.infer<typeof AuditEvent>;
+
+/** One line of the log. `prev` is the SHA-256 of the whole line before it, without its newline. */
+export const AuditRecord = z.strictObject({ seq: AuditSeq, time: Timestamp, prev: Hash32, event: AuditEvent });
+export type AuditRecord = z.infer<typeof AuditRecord>;

@@ -1,0 +1,25 @@
+/** What goes into a box and comes out of it: one frame each way, on standard input and output. */
+import { z } from "zod";
+import { SafeInteger } from "../ids/integers.ts";
+import { message } from "../wire/message.ts";
+import { AbsPath } from "../tools/abs-path.ts";
+import { ToolCall } from "../tools/tool-call.ts";
+
+/**
+ * The whole of what a box is told. `roots` are the mounts of the call (a file tool refuses paths outside them); `output_cap` is in
+ * bytes.
+ */
+export const BoxRun = message("box_run", {
+  request: ToolCall,
+  roots: z.array(AbsPath).readonly(),
+  output_cap: SafeInteger.min(1),
+});
+export type BoxRun = z.infer<typeof BoxRun>;
+
+/** `ok`: the tool did what was asked (any exit status of a shell command counts); `failed`: it says in `content` why not. */
+export const BoxDone = message("box_done", {
+  status: z.enum(["ok", "failed"]),
+  content: z.string(),
+  truncated: z.boolean(),
+});
+export type BoxDone = z.infer<typeof BoxDone>;

@@ -1,0 +1,46 @@
+/** Everything that the roles share: pure types, parsers and encodings. Names are listed one by one, so that growth shows. */
+export {
+  ApprovalAuditEvent,
+  AuditEvent,
+  AuditRecord,
+  BlobRef,
+  DecisionEvent,
+  MAX_INLINE_BYTES,
+  Origin,
+  PathLabel,
+  RecordedArguments,
+  Recovery,
+} from "./audit/audit-event.ts";
+export { BoxDone, BoxRun } from "./box/box-messages.ts";
+export { encodeFrame, FrameDecoder, type FrameEnd, type FrameStep, MAX_FRAME } from "./frame/frame.ts";
+export { Hash32, sha256, ZERO_HASH } from "./ids/hash32.ts";
+export { ApprovalId, AuditSeq, CallId, parseApprovalId, SafeInteger } from "./ids/integers.ts";
+export { SessionId } from "./ids/session-id.ts";
+export { millisFromTimestamp, Timestamp, timestampFromMillis } from "./ids/timestamp.ts";
+export { canonicalJson } from "./json/canonical-json.ts";
+export { type Parsed, parseJson, parseJsonBytes, parseShape } from "./json/parse-shape.ts";
+export { decodeUtf8, type JsonReading, MAX_JSON_DEPTH, readJson, readJsonBytes } from "./json/read-json.ts";
+export { DATA_CLASSES, DataClass, isAbove, joinClass, joinLabel, Label } from "./policy/data-class.ts";
+export { Baseline, ModelToolCall, SessionRecord } from "./session-log/session-record.ts";
+export { escapeLayoutText, escapeText, quoteText } from "./text/escape-text.ts";
+export { unreachable } from "./text/unreachable.ts";
+export { AbsPath, holdsPath, isProperParent } from "./tools/abs-path.ts";
+export { FetchUrl, hostOfUrl } from "./tools/fetch-url.ts";
+export { Host, HostPattern, matchesHost } from "./tools/host.ts";
+export { MAX_ARGUMENTS, parseToolCall, RequestedTool, TOOL_ARGUMENTS, ToolCall, ToolName } from "./tools/tool-call.ts";
+export {
+  AdminAnswer,
+  AdminRequest,
+  ApprovalSummary,
+  ApproveOutcome,
+  AskBlock,
+  GrantProblem,
+  MatchedGrant,
+} from "./wire/admin-messages.ts";
+export { AnyRequest } from "./wire/any-request.ts";
+export { BrokerAnswer, BrokerRequest, ToolOutcome } from "./wire/broker-messages.ts";
+export { DENIAL_SENTENCES, DenialReason } from "./wire/denial-reason.ts";
+export { type AnyMessage, type Decoded, decodeMessage, encodeMessage, type Envelope, WIRE_VERSION } from "./wire/envelope.ts";
+export { ErrorCode, ErrorMessage } from "./wire/error-message.ts";
+export { LoopAnswer, LoopRequest, SessionSummary, TurnEvent, Usage } from "./wire/loop-messages.ts";
+export { Mount, RunPlan, RuntimeName } from "./wire/run-plan.ts";

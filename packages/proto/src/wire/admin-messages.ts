@@ -1,0 +1,123 @@
+/** admin.sock: the owner asks brokerd and answers its questions. */
+import { z } from "zod";
+import { Hash32 } from "../ids/hash32.ts";
+import { ApprovalId, AuditSeq, CallId, SafeInteger } from "../ids/integers.ts";
+import { SessionId } from "../ids/session-id.ts";
+import { Timestamp } from "../ids/timestamp.ts";
+import { Label } from "../policy/data-class.ts";
+import { RequestedTool, ToolCall, ToolName } from "../tools/tool-call.ts";
+import { DenialReason } from "./denial-reason.ts";
+import { ErrorMessage } from "./error-message.ts";
+import { message } from "./message.ts";
+import { RunPlan, RuntimeName } from "./run-plan.ts";
+
+export const Approvals = message("approvals", {});
+export const Approval = message("approval", { approval: ApprovalId });
+/** `digest` is that of the block the owner was shown. */
+export const Approve = message("approve", { approval: ApprovalId, digest: Hash32 });
+export const Refuse = message("refuse", { approval: ApprovalId, reason: z.string().max(1000).nullable() });
+export const CheckGrants = message("check_grants", {});
+/** `state` null: the session's own (a new session's where it doesn't exist). */
+export const Explain = message("explain", {
+  session: SessionId.nullable(),
+  state: Label.nullable(),
+  tool: RequestedTool,
+  arguments: z.string(),
+});
+export const Session = message("session", { session: SessionId });
+export const Status = message("status", {});
+export const Watch = message("watch", {});
+
+export const AdminRequest = z.discriminatedUnion("kind", [Approvals, Approval, Approve, Refuse, CheckGrants, Explain, Session, Status, Watch]);
+export type AdminRequest = z.infer<typeof AdminRequest>;
+
+/** One waiting ask, without its content. `bytes` is the size of its canonical arguments. */
+export const ApprovalSummary = z
+  .strictObject({ approval: ApprovalId, session: SessionId, tool: ToolName, bytes: SafeInteger, expires: Timestamp })
+  .readonly();
+export type ApprovalSummary = z.infer<typeof ApprovalSummary>;
+export const ApprovalList = message("approval_list", { approvals: z.array(ApprovalSummary).readonly() });
+
+/**
+ * The whole of a waiting call, never shortened: everything that gives it its effect. `digest` is the SHA-256 of the canonical JSON
+ * of `ask`.
+ */
+export const AskBlock = z
+  .strictObject({
+    approval: ApprovalId,
+    session: SessionId,
+    call: CallId,
+    request: ToolCall,
+    grant: z.string(),
+    grant_file: z.string(),
+    grant_sha256: Hash32,
+    run: RunPlan,
+    label: Label,
+    before: Label,
+    after: Label,
+  })
+  .readonly();
+export type AskBlock = z.infer<typeof AskBlock>;
+export const ApprovalBlock = message("approval_block", { ask: AskBlock, digest: Hash32, expires: Timestamp });
+
+/** What the re-decision at the moment of approval came to. `allowed` and `ask` both run. */
+export const ApproveOutcome = z.discriminatedUnion("outcome", [
+  z.strictObject({ outcome: z.literal("allowed") }).readonly(),
+  z.strictObject({ outcome: z.literal("ask") }).readonly(),
+  z.strictObject({ outcome: z.literal("denied"), reason: DenialReason }).readonly(),
+  z.strictObject({ outcome: z.literal("changed") }).readonly(),
+]);
+export type ApproveOutcome = z.infer<typeof ApproveOutcome>;
+export const ApproveResult = z.strictObject({ kind: z.literal("approve_result"), body: ApproveOutcome });
+export const AdminOk = message("ok", {});
+
+/** One fault of a grants directory: `file` relative to it, `line` from 1 (0 where the fault is the whole file's). */
+export const GrantProblem = z.strictObject({ file: z.string(), line: SafeInteger, problem: z.string() }).readonly();
+export type GrantProblem = z.infer<typeof GrantProblem>;
+export const GrantsReport = message("grants_report", { grants: SafeInteger, problems: z.array(GrantProblem).readonly() });
+
+export const MatchedGrant = z.strictObject({ grant: z.string(), sha256: Hash32, effect: z.enum(["auto", "ask", "deny"]) }).readonly();
+export type MatchedGrant = z.infer<typeof MatchedGrant>;
+export const Explanation = message("explanation", {
+  outcome: z.enum(["allowed", "ask", "denied"]),
+  reason: DenialReason.nullable(),
+  grant: z.string().nullable(),
+  matched: z.array(MatchedGrant).readonly(),
+  before: Label,
+  after: Label.nullable(),
+});
+
+export const SessionReport = message("session_report", {
+  session: SessionId,
+  state: Label,
+  raised_by: z.array(z.strictObject({ decision: AuditSeq, call: CallId, tool: z.string(), after: Label }).readonly()).readonly(),
+});
+export const StatusReport = message("status_report", {
+  version: z.string(),
+  started: Timestamp,
+  head: SafeInteger,
+  pending: SafeInteger,
+  runtime: RuntimeName,
+  grants: SafeInteger,
+  grants_valid: z.boolean(),
+  audit: z.enum(["open", "stopped"]),
+});
+/** A line of `watch`: an ask appeared, or was answered or taken back. */
+export const ApprovalEvent = message("approval_event", {
+  approval: ApprovalId,
+  change: z.enum(["pending", "approved", "refused", "expired", "gone"]),
+});
+
+export const AdminAnswer = z.discriminatedUnion("kind", [
+  ApprovalList,
+  ApprovalBlock,
+  ApproveResult,
+  AdminOk,
+  GrantsReport,
+  Explanation,
+  SessionReport,
+  StatusReport,
+  ApprovalEvent,
+  ErrorMessage,
+]);
+export type AdminAnswer = z.infer<typeof AdminAnswer>;
