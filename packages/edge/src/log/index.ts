@@ -1,0 +1,2 @@
+export { type Clock, systemClock } from "../clock/clock.ts";
+export { type Log, type LogFields, type LogValue, openLog } from "./log.ts";
