@@ -6,7 +6,7 @@ const DOCUMENT = "docs/dependencies.md";
 const GROUPS = ["dependencies", "devDependencies", "optionalDependencies", "peerDependencies"] as const;
 const OURS = "@boxmaker/";
 /** A table row of the document: `| name | …`, the name in backquotes. */
-const ROW = /^\| `(?<name>[^`]+)` \|/gmu;
+const ROW = /^\| `(?<name>[^`]+)` +\|/gmu;
 const EXACT_VERSION = /^(npm:[@a-z0-9/._-]+@)?[0-9]+\.[0-9]+\.[0-9]+$/u;
 
 type Manifest = Partial<Record<(typeof GROUPS)[number], Record<string, string>>>;

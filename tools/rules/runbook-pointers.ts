@@ -3,7 +3,8 @@ import { type Fault, lineAt, type RuleReport } from "./fault.ts";
 import { readSources, SHIPPED_TYPESCRIPT } from "./source-files.ts";
 
 const RUNBOOK = "docs/runbook.md";
-const POINTER = /runbook\.md#(?<anchor>[a-z0-9-]*)/gu;
+/** The type `docs/runbook.md#${string}` is no pointer. */
+const POINTER = /runbook\.md#(?!\$\{string\})(?<anchor>[a-z0-9-]*)/gu;
 const HEADING = /^## (?<anchor>.+)$/gmu;
 const ANCHOR = /^[a-z0-9]+(-[a-z0-9]+)*$/u;
 
