@@ -1,0 +1,130 @@
+/** What an approver may do with the asks that wait: list, look, approve, refuse. */
+import type { Clock } from "@boxmaker/edge/log";
+import {
+  type AdminAnswer,
+  type ApprovalId,
+  type AskBlock,
+  canonicalJson,
+  type ErrorCode,
+  type Hash32,
+  timestampFromMillis,
+  unreachable,
+} from "@boxmaker/proto";
+import type { AskEnd } from "../calls/tool-calls.ts";
+import type { Events } from "../events.ts";
+import type { Answerer, Ledger } from "../ledger/ledger.ts";
+import type { Ask } from "../policy/decision.ts";
+import type { ApprovalTable } from "./approval-table.ts";
+
+/** The whole of an ask, as it is shown and digested. */
+export function askBlock(id: ApprovalId, ask: Ask): AskBlock {
+  return {
+    approval: id,
+    session: ask.session,
+    call: ask.call,
+    request: ask.request,
+    grant: ask.grant,
+    grant_file: ask.grantFile,
+    grant_sha256: ask.grantSha256,
+    run: ask.run,
+    label: ask.label,
+    before: ask.before,
+    after: ask.after,
+  };
+}
+
+function error(code: ErrorCode, detail: string): AdminAnswer {
+  return { kind: "error", body: { code, detail } };
+}
+
+const NO_SUCH_APPROVAL = error("no_such_approval", "no call waits for an approval of this number; see docs/runbook.md#no-such-approval");
+
+export class Approvals {
+  readonly #ledger: Ledger;
+  readonly #table: ApprovalTable<AskEnd>;
+  readonly #events: Events;
+  readonly #clock: Clock;
+
+  constructor(ledger: Ledger, table: ApprovalTable<AskEnd>, events: Events, clock: Clock) {
+    this.#clock = clock;
+    this.#ledger = ledger;
+    this.#table = table;
+    this.#events = events;
+  }
+
+  list(): AdminAnswer {
+    const approvals = this.#table.list().map(({ id, session, ask, expiresAt }) => ({
+      approval: id,
+      session,
+      tool: ask.request.tool,
+      bytes: Buffer.byteLength(canonicalJson(ask.request.arguments)),
+      expires: timestampFromMillis(expiresAt),
+    }));
+    return { kind: "approval_list", body: { approvals } };
+  }
+
+  show(id: ApprovalId): AdminAnswer {
+    const entry = this.#table.get(id);
+    if (entry === undefined) return NO_SUCH_APPROVAL;
+    const { ask, expiresAt } = entry;
+    return { kind: "approval_block", body: { ask: askBlock(id, ask), digest: ask.digest, expires: timestampFromMillis(expiresAt) } };
+  }
+
+  /** Approves what was shown under `digest`. The decision is taken again now; what would have another effect now doesn't run. */
+  async approve(id: ApprovalId, digest: Hash32, who: Answerer & { readonly by: "bxctl" | "gateway" }): Promise<AdminAnswer> {
+    const shown = this.#table.get(id);
+    if (shown === undefined) return NO_SUCH_APPROVAL;
+    if (!shown.ask.approvers.includes(who.by)) return error("forbidden", "the grant doesn't let this approver answer");
+    if (shown.ask.digest !== digest) return { kind: "approve_result", body: { outcome: "changed" } };
+
+    let taken = this.#table.get(id);
+    const waiting = (): Ask | undefined => {
+      const entry = this.#table.get(id);
+      // Expired, though the timer that says so hasn't come round yet; or replaced: what was shown isn't what would be approved.
+      if (entry === undefined || this.#clock.now() >= entry.expiresAt) return undefined;
+      return entry.ask.digest === digest ? entry.ask : undefined;
+    };
+    const take = (): boolean => {
+      taken = this.#table.take(id, "approved");
+      return taken !== undefined;
+    };
+    const answered = await this.#ledger.approve(id, waiting, take, who);
+    switch (answered.kind) {
+      case "run":
+        this.#events.approvalEnded(id, "approved", who.by);
+        taken?.resolve(answered);
+        return { kind: "approve_result", body: { outcome: answered.mode } };
+      case "denied":
+        this.#events.approvalEnded(id, "approved", who.by);
+        // A ledger that stopped before the entry was taken leaves it in the table: nobody can answer it any more.
+        (this.#table.take(id, "gone") ?? taken)?.resolve(answered);
+        return { kind: "approve_result", body: { outcome: "denied", reason: answered.reason } };
+      case "changed":
+        this.#table.replace(id, answered.ask);
+        this.#events.approvalChanged(id);
+        return { kind: "approve_result", body: { outcome: "changed" } };
+      case "taken":
+        return this.#isWaiting(id) ? { kind: "approve_result", body: { outcome: "changed" } } : NO_SUCH_APPROVAL;
+      default:
+        return unreachable(answered);
+    }
+  }
+
+  #isWaiting(id: ApprovalId): boolean {
+    const entry = this.#table.get(id);
+    return entry !== undefined && this.#clock.now() < entry.expiresAt;
+  }
+
+  async refuse(id: ApprovalId, reason: string | null, who: Answerer & { readonly by: "bxctl" | "gateway" }): Promise<AdminAnswer> {
+    const shown = this.#table.get(id);
+    if (shown === undefined) return NO_SUCH_APPROVAL;
+    if (!shown.ask.approvers.includes(who.by)) return error("forbidden", "the grant doesn't let this approver answer");
+    const entry = this.#table.take(id, "refused");
+    if (entry === undefined) return NO_SUCH_APPROVAL;
+    const recorded = await this.#ledger.close(id, "refused", who, reason);
+    this.#events.approvalEnded(id, "refused", who.by);
+    entry.resolve({ kind: "denied", reason: recorded ? "approval_refused" : "audit_unavailable" });
+    if (recorded) return { kind: "ok", body: {} };
+    return error("internal", "the refusal could not be recorded; the call is denied; see docs/runbook.md#audit-unavailable");
+  }
+}

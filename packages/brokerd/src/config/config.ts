@@ -1,0 +1,121 @@
+/** brokerd's configuration: one TOML file, every key with its default. */
+import { readFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { parseToml } from "@boxmaker/edge/toml";
+import { AbsPath, DataClass, decodeUtf8, type Hash32, quoteText, SafeInteger, sha256 } from "@boxmaker/proto";
+import { z } from "zod";
+import { RunnerConfig } from "../runner/runner-config.ts";
+
+const HOUR_MS = 3_600_000;
+const Limit = SafeInteger.min(1);
+const PathText = z.string().min(1);
+
+const ConfigFile = z.strictObject({
+  home: PathText,
+  audit: z.strictObject({ directory: PathText.optional() }).default({}),
+  grants: z.strictObject({ directory: PathText.optional() }).default({}),
+  sockets: z
+    .strictObject({ broker: PathText.optional(), broker_mcp: PathText.optional(), admin: PathText.optional() })
+    .default({}),
+  approvals: z
+    .strictObject({ ttl_ms: Limit.max(24 * HOUR_MS).default(HOUR_MS / 4), max_pending: Limit.default(64) })
+    .default({ ttl_ms: HOUR_MS / 4, max_pending: 64 }),
+  sessions: z
+    .strictObject({
+      taint: DataClass.default("public"),
+      untrusted: z.boolean().default(false),
+      max_class: DataClass.default("secret"),
+      memory: PathText.optional(),
+      memory_class: DataClass.default("private"),
+    })
+    .default({ taint: "public", untrusted: false, max_class: "secret", memory_class: "private" }),
+  limits: z
+    .strictObject({
+      connections: Limit.default(256),
+      read_deadline_ms: Limit.default(10_000),
+      write_deadline_ms: Limit.default(10_000),
+      stop_grace_ms: Limit.default(5_000),
+    })
+    .default({ connections: 256, read_deadline_ms: 10_000, write_deadline_ms: 10_000, stop_grace_ms: 5_000 }),
+  runner: RunnerConfig.optional(),
+});
+type ConfigFile = z.infer<typeof ConfigFile>;
+
+/** The configuration with every path absolute. */
+export interface Config {
+  readonly home: AbsPath;
+  readonly auditDirectory: AbsPath;
+  readonly grantsDirectory: AbsPath;
+  readonly sockets: { readonly broker: AbsPath; readonly brokerMcp: AbsPath | null; readonly admin: AbsPath };
+  readonly approvals: { readonly ttlMs: number; readonly maxPending: number };
+  readonly sessions: {
+    readonly taint: DataClass;
+    readonly untrusted: boolean;
+    readonly maxClass: DataClass;
+    readonly memory: AbsPath;
+    readonly memoryClass: DataClass;
+  };
+  readonly limits: ConfigFile["limits"];
+  /** Null where the file has no `[runner]`: every call is refused then. */
+  readonly runner: RunnerConfig | null;
+  readonly sha256: Hash32;
+}
+
+export type ConfigReading =
+  | { readonly kind: "ok"; readonly config: Config }
+  | { readonly kind: "invalid"; readonly problem: string };
+
+/**
+ * Reads the configuration. Relative paths in it are relative to the file.
+ *
+ * The problem of an invalid one is a single line that names the file and the line.
+ */
+export async function readConfig(path: string): Promise<ConfigReading> {
+  const file = resolve(path);
+  const invalid = (problem: string): ConfigReading => ({ kind: "invalid", problem: `${quoteText(file)}: ${problem}` });
+  let bytes: Buffer;
+  try {
+    bytes = await readFile(file);
+  } catch (error) {
+    return invalid(`can't be read (${error instanceof Error && "code" in error ? String(error.code) : "unknown error"})`);
+  }
+  const text = decodeUtf8(bytes);
+  if (text === undefined) return invalid("is not UTF-8");
+  const parsed = parseToml(ConfigFile, text);
+  if (parsed.kind === "invalid") return invalid(parsed.problems.map(({ line, problem }) => `line ${line}: ${problem}`).join("; "));
+  const { value } = parsed;
+
+  const problems: string[] = [];
+  const absolute = (name: string, at: string): AbsPath => {
+    const result = AbsPath.safeParse(resolve(dirname(file), at));
+    if (result.success && !/[:,]/u.test(result.data)) return result.data;
+    problems.push(`${name}: expected a path without ':' and ','`);
+    return FALLBACK;
+  };
+  const home = absolute("home", value.home);
+  const config: Config = {
+    home,
+    auditDirectory: absolute("audit.directory", value.audit.directory ?? join(home, "audit")),
+    grantsDirectory: absolute("grants.directory", value.grants.directory ?? join(home, "etc/grants")),
+    sockets: {
+      broker: absolute("sockets.broker", value.sockets.broker ?? join(home, "run/broker/broker.sock")),
+      brokerMcp: value.sockets.broker_mcp === undefined ? null : absolute("sockets.broker_mcp", value.sockets.broker_mcp),
+      admin: absolute("sockets.admin", value.sockets.admin ?? join(home, "run/admin/admin.sock")),
+    },
+    approvals: { ttlMs: value.approvals.ttl_ms, maxPending: value.approvals.max_pending },
+    sessions: {
+      taint: value.sessions.taint,
+      untrusted: value.sessions.untrusted,
+      maxClass: value.sessions.max_class,
+      memory: absolute("sessions.memory", value.sessions.memory ?? join(home, "memory/core.md")),
+      memoryClass: value.sessions.memory_class,
+    },
+    limits: value.limits,
+    runner: value.runner ?? null,
+    sha256: sha256(bytes),
+  };
+  return problems.length === 0 ? { kind: "ok", config } : invalid(problems.join("; "));
+}
+
+/** Stands in for a path that was refused, only until the problem is returned. */
+const FALLBACK = AbsPath.parse("/invalid");

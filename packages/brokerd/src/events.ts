@@ -1,0 +1,81 @@
+/** Every line that brokerd logs, one function per event, so that names and fields stay the same. */
+import type { Log } from "@boxmaker/edge/log";
+import type { ApprovalId, AuditSeq, CallId, DenialReason, GrantProblem, SessionId } from "@boxmaker/proto";
+
+/** Which socket a connection came from. */
+export type SocketName = "broker" | "broker-mcp" | "admin";
+
+/** The typed face of the log. Texts of peers, tools and models are quoted and escaped by the log itself. */
+export class Events {
+  readonly #log: Log;
+  #lastProblems = "";
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  decided(session: SessionId, call: CallId, tool: string, outcome: string, reason: DenialReason | null): void {
+    this.#log.info("decided", { session, call, tool, outcome, reason });
+  }
+
+  ran(seq: AuditSeq, status: string, elapsedMs: number): void {
+    this.#log.info("ran", { decision: seq, status, elapsed_ms: elapsedMs });
+  }
+
+  runFailed(seq: AuditSeq, code: string, detail: string): void {
+    this.#log.warn("run-failed", { decision: seq, code, detail });
+  }
+
+  approvalEnded(id: ApprovalId, answer: string, by: string): void {
+    this.#log.info("approval-ended", { approval: id, answer, by });
+  }
+
+  approvalChanged(id: ApprovalId): void {
+    this.#log.warn("approval-changed", { approval: id, note: "the call would now have another effect; it waits to be looked at again" });
+  }
+
+  requesterGone(session: SessionId, call: CallId): void {
+    this.#log.warn("requester-gone", { session, call });
+  }
+
+  /** Each distinct set of problems is printed once, until the grants are valid again. */
+  grantsInvalid(problems: readonly GrantProblem[]): void {
+    const text = JSON.stringify(problems);
+    if (text === this.#lastProblems) return;
+    this.#lastProblems = text;
+    for (const { file, line, problem } of problems) this.#log.error("grants-invalid", { file, line, problem, see: "docs/runbook.md#grants-invalid" });
+  }
+
+  grantsValid(): void {
+    this.#lastProblems = "";
+  }
+
+  ledgerStopped(cause: unknown): void {
+    const detail = cause instanceof Error ? cause.message : "unknown error";
+    this.#log.error("audit-stopped", { detail, see: "docs/runbook.md#audit-unavailable" });
+  }
+
+  forbidden(socket: SocketName, kind: string): void {
+    this.#log.warn("forbidden", { socket, kind });
+  }
+
+  badRequest(socket: SocketName, fault: string, detail: string): void {
+    this.#log.warn("bad-request", { socket, fault, detail });
+  }
+
+  connectionRefused(socket: SocketName): void {
+    this.#log.warn("connection-refused", { socket, note: "too many connections" });
+  }
+
+  listenerError(socket: SocketName, detail: string): void {
+    this.#log.error("listener-error", { socket, detail });
+  }
+
+  bug(where: string, error: unknown): void {
+    this.#log.error("bug", { where, detail: error instanceof Error ? (error.stack ?? error.message) : "unknown error" });
+  }
+
+  notice(text: string): void {
+    this.#log.warn("notice", { text });
+  }
+}

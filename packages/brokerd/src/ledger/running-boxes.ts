@@ -1,0 +1,44 @@
+/** Keeps two boxes that share a path, of which one may write, from running at the same time for different sessions. */
+import { holdsPath, type Mount, type SessionId } from "@boxmaker/proto";
+
+interface RunningBox {
+  readonly session: SessionId;
+  readonly mounts: readonly Mount[];
+  readonly ended: Promise<void>;
+}
+
+function collide(a: Mount, b: Mount): boolean {
+  return (a.writable || b.writable) && (holdsPath(a.path, b.path) || holdsPath(b.path, a.path));
+}
+
+export class RunningBoxes {
+  readonly #boxes = new Set<RunningBox>();
+
+  /** What has to end before a box with these mounts may start for this session: a promise of it, or nothing. */
+  obstacle(session: SessionId, mounts: readonly Mount[]): Promise<void> | undefined {
+    for (const box of this.#boxes) {
+      if (box.session === session) continue;
+      if (box.mounts.some((theirs) => mounts.some((ours) => collide(theirs, ours)))) return box.ended;
+    }
+    return undefined;
+  }
+
+  /**
+   * Reserves the mounts. Call it in the same step as {@link RunningBoxes.obstacle}.
+   *
+   * @returns the function that gives them free again, to be called once the box has ended; more calls do nothing
+   */
+  enter(session: SessionId, mounts: readonly Mount[]): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const box: RunningBox = { session, mounts, ended: promise };
+    this.#boxes.add(box);
+    return () => {
+      this.#boxes.delete(box);
+      resolve();
+    };
+  }
+
+  get size(): number {
+    return this.#boxes.size;
+  }
+}

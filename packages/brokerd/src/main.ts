@@ -1,0 +1,77 @@
+#!/usr/bin/env node
+/** The brokerd program: arguments, signals, exit codes. */
+import { parseArgs } from "node:util";
+import { openLog, systemClock } from "@boxmaker/edge/log";
+import { readConfig } from "./config/config.ts";
+import { serve } from "./serve.ts";
+
+const VERSION = "0.1.0";
+const USAGE = `Usage: brokerd serve --config FILE
+
+Decides every tool call, records the decision, asks the owner where a grant says so, and runs what is allowed.
+
+Options:
+  --config FILE  the configuration, TOML; every key is listed in docs/configuration.md
+  --help         this text
+
+Example: brokerd serve --config /etc/boxmaker/brokerd.toml
+`;
+
+function fail(code: number, line: string): void {
+  process.stderr.write(`brokerd: ${line}\n`);
+  process.exitCode = code;
+}
+
+function parseCommandLine(): { config: string } | "help" | undefined {
+  try {
+    const { values, positionals } = parseArgs({
+      allowPositionals: true,
+      options: { config: { type: "string" }, help: { type: "boolean", short: "h" } },
+    });
+    if (values.help === true) return "help";
+    if (positionals.length !== 1 || positionals[0] !== "serve" || values.config === undefined) return undefined;
+    return { config: values.config };
+  } catch {
+    // parseArgs throws for unknown options only; the usage says which there are.
+    return undefined;
+  }
+}
+
+async function main(): Promise<void> {
+  const command = parseCommandLine();
+  if (command === "help") {
+    process.stdout.write(USAGE);
+    return;
+  }
+  if (command === undefined) {
+    process.stderr.write(USAGE);
+    process.exitCode = 2;
+    return;
+  }
+  process.umask(0o077);
+  const reading = await readConfig(command.config);
+  if (reading.kind === "invalid") return fail(1, `${reading.problem}; see docs/runbook.md#config-invalid`);
+
+  const log = openLog((line) => process.stderr.write(line), systemClock.now);
+  const stop = new AbortController();
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stop.abort());
+  const serving = await serve(reading.config, { version: VERSION, clock: systemClock, log });
+  if (serving.kind === "refused") return fail(1, serving.problem);
+
+  const { broker } = serving;
+  for (const notice of broker.notices) process.stderr.write(`brokerd: ${notice}\n`);
+  process.stdout.write(`brokerd: ready on ${reading.config.sockets.broker}, ${broker.describe}\n`);
+  const stopped = new Promise<void>((resolve) => {
+    stop.signal.addEventListener("abort", () => resolve(), { once: true });
+    if (stop.signal.aborted) resolve();
+  });
+  try {
+    await Promise.race([stopped, broker.failed]);
+  } catch (error) {
+    // A broker that can't be reached must not look alive.
+    fail(1, `${error instanceof Error ? error.message : "a listener ended"}; see docs/runbook.md#listener-ended`);
+  }
+  await broker.stop();
+}
+
+await main();

@@ -1,0 +1,150 @@
+/** admin.sock: the owner's questions and answers. Whoever reaches this socket is the owner. */
+import {
+  type AbsPath,
+  AdminAnswer,
+  type AdminRequest,
+  type ApprovalId,
+  CallId,
+  type ErrorCode,
+  joinLabel,
+  SessionId,
+  type Timestamp,
+  unreachable,
+} from "@boxmaker/proto";
+import type { ApprovalChange, ApprovalTable } from "../approvals/approval-table.ts";
+import type { Approvals } from "../approvals/approvals.ts";
+import type { AskEnd } from "../calls/tool-calls.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { decide } from "../policy/decide.ts";
+import type { Send, ServedSocket } from "./serve-socket.ts";
+
+export interface AdminSocketOptions {
+  readonly path: AbsPath;
+  readonly ledger: Ledger;
+  readonly approvals: Approvals;
+  readonly table: ApprovalTable<AskEnd>;
+  readonly version: string;
+  readonly started: Timestamp;
+}
+
+const OWNER = { by: "bxctl", user: null } as const;
+/** Events that a watcher hasn't taken yet; one that lags further behind is cut off, so that it can't hold memory. */
+const MAX_WATCH_BACKLOG = 1000;
+
+function error(code: ErrorCode, detail: string): AdminAnswer {
+  return { kind: "error", body: { code, detail } };
+}
+
+type Simple = Exclude<AdminRequest, { kind: "watch" }>;
+
+export function adminSocket(options: AdminSocketOptions): ServedSocket<AdminRequest["kind"], AdminAnswer> {
+  return {
+    name: "admin",
+    path: options.path,
+    answers: AdminAnswer,
+    kinds: ["approvals", "approval", "approve", "refuse", "check_grants", "explain", "session", "status", "watch"],
+    handle: async (request, send, gone) => {
+      if (request.kind === "watch") await watch(options.table, send, gone);
+      else await send(await answer(request, options), true);
+    },
+  };
+}
+
+async function answer(request: Simple, options: AdminSocketOptions): Promise<AdminAnswer> {
+  const { ledger, approvals } = options;
+  switch (request.kind) {
+    case "approvals":
+      return approvals.list();
+    case "approval":
+      return approvals.show(request.body.approval);
+    case "approve":
+      return approvals.approve(request.body.approval, request.body.digest, OWNER);
+    case "refuse":
+      return approvals.refuse(request.body.approval, request.body.reason, OWNER);
+    case "check_grants": {
+      const grants = await ledger.grants();
+      return grants.kind === "valid"
+        ? { kind: "grants_report", body: { grants: grants.grants.length, problems: [] } }
+        : { kind: "grants_report", body: { grants: 0, problems: grants.problems } };
+    }
+    case "session": {
+      const session = ledger.states.session(request.body.session);
+      if (session === undefined) return error("no_such_session", "the audit log knows no session of this id; see docs/runbook.md#no-such-session");
+      return { kind: "session_report", body: { session: request.body.session, state: session.label, raised_by: session.raisedBy } };
+    }
+    case "explain":
+      return explain(request.body, ledger);
+    case "status":
+      return status(options);
+    default:
+      return unreachable(request);
+  }
+}
+
+/** Decides a call that doesn't happen: nothing is recorded, nothing raised. */
+async function explain(body: Extract<AdminRequest, { kind: "explain" }>["body"], ledger: Ledger): Promise<AdminAnswer> {
+  const session = body.session ?? SessionId.parse("explain");
+  const grants = await ledger.grants();
+  const known = await ledger.policyState(session, "terminal");
+  const state = body.state === null ? known : { ...known, label: joinLabel(known.label, body.state) };
+  const request = { session, call: CallId.parse(0), tool: body.tool, argumentsText: body.arguments };
+  const verdict = decide(request, grants, state, ledger.now(), ledger.box);
+  const after = verdict.kind === "denied" ? null : verdict.kind === "ask" ? verdict.ask.after : verdict.decision.after;
+  return {
+    kind: "explanation",
+    body: {
+      outcome: verdict.kind,
+      reason: verdict.kind === "denied" ? verdict.reason : null,
+      grant: verdict.record.grant,
+      matched: verdict.record.matched,
+      before: state.label,
+      after,
+    },
+  };
+}
+
+async function status(options: AdminSocketOptions): Promise<AdminAnswer> {
+  const { ledger, table, version, started } = options;
+  const grants = await ledger.grants();
+  return {
+    kind: "status_report",
+    body: {
+      version,
+      started,
+      head: ledger.head,
+      pending: table.size,
+      runtime: ledger.box.runtime,
+      grants: grants.kind === "valid" ? grants.grants.length : 0,
+      grants_valid: grants.kind === "valid",
+      audit: ledger.stopped ? "stopped" : "open",
+    },
+  };
+}
+
+/** Streams changes until the watcher leaves, starting with what waits already. */
+async function watch(table: ApprovalTable<AskEnd>, send: Send<AdminAnswer>, gone: AbortSignal): Promise<void> {
+  const backlog: { readonly approval: ApprovalId; readonly change: ApprovalChange }[] = table
+    .list()
+    .map(({ id }) => ({ approval: id, change: "pending" }));
+  let wake: () => void = () => undefined;
+  const unsubscribe = table.subscribe((approval, change) => {
+    backlog.push({ approval, change });
+    wake();
+  });
+  gone.addEventListener("abort", () => wake(), { once: true });
+  try {
+    while (!gone.aborted && backlog.length <= MAX_WATCH_BACKLOG) {
+      const next = backlog.shift();
+      if (next !== undefined) {
+        if ((await send({ kind: "approval_event", body: next }, false)) === "gone") return;
+        continue;
+      }
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+        if (gone.aborted) resolve();
+      });
+    }
+  } finally {
+    unsubscribe();
+  }
+}

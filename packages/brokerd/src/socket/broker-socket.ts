@@ -1,0 +1,26 @@
+/** broker.sock: tool requests of loopd; the MCP front has a socket of its own. */
+import { type AbsPath, BrokerAnswer, type BrokerRequest, type Origin } from "@boxmaker/proto";
+import type { ToolCalls } from "../calls/tool-calls.ts";
+import type { SocketName } from "../events.ts";
+import type { ServedSocket } from "./serve-socket.ts";
+
+/** @param origin what the sessions that come in here are recorded as */
+export function brokerSocket(
+  name: SocketName,
+  path: AbsPath,
+  origin: Origin,
+  calls: ToolCalls,
+): ServedSocket<BrokerRequest["kind"], BrokerAnswer> {
+  return {
+    name,
+    path,
+    answers: BrokerAnswer,
+    kinds: ["tool_request"],
+    handle: async (request, send, gone) => {
+      const { session, call, tool, arguments: argumentsText } = request.body;
+      const tellPending = async (answer: BrokerAnswer): Promise<boolean> => (await send(answer, false)) === "sent";
+      const outcome = await calls.handle({ session, call, tool, argumentsText }, origin, tellPending, gone);
+      await send({ kind: "tool_response", body: outcome }, true);
+    },
+  };
+}
