@@ -3,6 +3,7 @@ import { type Fault, lineAt, type RuleReport } from "./fault.ts";
 import { readSources, SHIPPED_TYPESCRIPT } from "./source-files.ts";
 
 const RUNBOOK = "docs/runbook.md";
+const LAUNCHER = "tools/launcher/*.cjs";
 /** The type `docs/runbook.md#${string}` is no pointer. */
 const POINTER = /runbook\.md#(?!\$\{string\})(?<anchor>[a-z0-9-]*)/gu;
 const HEADING = /^## (?<anchor>.+)$/gmu;
@@ -24,7 +25,7 @@ function findAll(pattern: RegExp, file: string, text: string): readonly Place[] 
 
 /** Each `docs/runbook.md#anchor` in what ships has a `## anchor` heading, each heading is pointed at, headings are unique and sorted. */
 export function checkRunbookPointers(root: string): RuleReport {
-  const pointers = readSources(root, SHIPPED_TYPESCRIPT).flatMap(({ path, text }) => findAll(POINTER, path, text));
+  const pointers = readSources(root, [...SHIPPED_TYPESCRIPT, LAUNCHER]).flatMap(({ path, text }) => findAll(POINTER, path, text));
   const headings = findAll(HEADING, RUNBOOK, readSources(root, [RUNBOOK])[0]?.text ?? "");
   const faults: Fault[] = [];
   for (const { anchor, file, line } of pointers) {
