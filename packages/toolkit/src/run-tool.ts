@@ -1,0 +1,22 @@
+/** From a request to the tool that serves it. */
+import { type BoxRun, unreachable } from "@boxmaker/proto";
+import { readFile } from "./read-file.ts";
+import { shell } from "./shell.ts";
+import { fail, type ToolResult } from "./tool-result.ts";
+import { writeFile } from "./write-file.ts";
+
+/** Runs the tool. What goes wrong with it is its result; only bugs are thrown. */
+export async function runTool({ request, roots, output_cap: cap }: BoxRun["body"]): Promise<ToolResult> {
+  switch (request.tool) {
+    case "read_file":
+      return readFile(request.arguments.path, roots, cap);
+    case "write_file":
+      return writeFile(request.arguments.path, request.arguments.content, roots);
+    case "shell":
+      return shell(request.arguments.command, request.arguments.cwd, cap);
+    case "http_fetch":
+      return fail("http_fetch", request.arguments.url, "fetching is not built into this version yet");
+    default:
+      return unreachable(request);
+  }
+}
