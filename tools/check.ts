@@ -1,5 +1,6 @@
 /** The gate: every check there is, the fast ones first. `node tools/check.ts [--static]` (--static leaves the tests out). */
 import { spawnSync } from "node:child_process";
+import { TOOL_ENVIRONMENT } from "./workspace/run.ts";
 
 interface Step {
   readonly name: string;
@@ -31,7 +32,7 @@ const TESTS: Step = { name: "tests", command: ["node", "tools/run-tests.ts"] };
 function passes({ name, command, proof }: Step): boolean {
   const started = performance.now();
   const [program = "", ...args] = command;
-  const run = spawnSync(program, args, { encoding: "utf8", maxBuffer: 64 * 1024 * 1024 });
+  const run = spawnSync(program, args, { env: TOOL_ENVIRONMENT, encoding: "utf8", maxBuffer: 64 * 1024 * 1024 });
   const output = `${run.stdout}${run.stderr}`;
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   if (run.error === undefined && run.status === 0 && (proof === undefined || proof.test(output))) {
@@ -50,5 +51,5 @@ if (failed.length > 0) {
   process.stdout.write(`check failed: ${failed.map(({ name }) => name).join(", ")}; the tests were not run\n`);
 } else if (!process.argv.includes("--static")) {
   const [program = "", ...args] = TESTS.command;
-  process.exitCode = spawnSync(program, args, { stdio: "inherit" }).status ?? 1;
+  process.exitCode = spawnSync(program, args, { env: TOOL_ENVIRONMENT, stdio: "inherit" }).status ?? 1;
 }

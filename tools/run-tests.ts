@@ -9,6 +9,7 @@ import { globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isTestCounts, type TestCounts } from "./test-counts.ts";
+import { TOOL_ENVIRONMENT } from "./workspace/run.ts";
 
 interface Phase {
   readonly name: string;
@@ -45,6 +46,7 @@ function runPhase(phase: Phase, files: readonly string[], countsFile: string): T
   const reporters = ["--test-reporter=spec", "--test-reporter-destination=stdout"];
   const counter = ["--test-reporter=./tools/test-counts-reporter.ts", `--test-reporter-destination=${countsFile}`];
   const run = spawnSync(process.execPath, ["--test", ...reporters, ...counter, ...phase.options, ...options, ...files], {
+    env: TOOL_ENVIRONMENT,
     stdio: ["ignore", "inherit", "inherit"],
   });
   if (run.status !== 0) process.exitCode = 1;
