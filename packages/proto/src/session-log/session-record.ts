@@ -1,5 +1,6 @@
 /** The lines of a session's log, from which loopd rebuilds each request byte for byte. */
 import { z } from "zod";
+import { Origin } from "../audit/audit-event.ts";
 import { Hash32 } from "../ids/hash32.ts";
 import { CallId, SafeInteger } from "../ids/integers.ts";
 import { Timestamp } from "../ids/timestamp.ts";
@@ -17,18 +18,24 @@ function record<K extends string, S extends z.core.$ZodLooseShape>(
 export const ModelToolCall = z.strictObject({ id: z.string(), name: z.string(), arguments: z.string() }).readonly();
 export type ModelToolCall = z.infer<typeof ModelToolCall>;
 
-/** Always the first line. `slot` is null for servers without slots; `baseline` is the hash of the epoch's baseline file. */
+/**
+ * Always the first line. `origin` is the kind of socket it came from; `slot` is null for servers without slots; `baseline` is the
+ * hash of the epoch's baseline file.
+ */
 export const SessionStart = record("session_start", {
   version: SafeInteger,
   time: Timestamp,
   epoch: SafeInteger,
+  origin: Origin,
   slot: SafeInteger.nullable(),
   baseline: Hash32,
 });
 export const UserRecord = record("user", { time: Timestamp, text: z.string() });
+/** `thinking_capped`: its thinking was ended from outside, so the server reads this reply again, which is no cache loss. */
 export const AssistantRecord = record("assistant", {
   content: z.string(),
   reasoning: z.string(),
+  thinking_capped: z.boolean(),
   tool_calls: z.array(ModelToolCall).readonly(),
 });
 /** A call number is written before the call is sent, so that it is never used again whatever happens next. */
