@@ -1,4 +1,5 @@
 /** Everything that the roles share: pure types, parsers and encodings. Names are listed one by one, so that growth shows. */
+export { AuditChain, type ChainBreak, type ChainEnd, type ChainHead, type OnRecord, phraseBreak } from "./audit/audit-chain.ts";
 export {
   ApprovalAuditEvent,
   AuditEvent,
@@ -11,6 +12,19 @@ export {
   RecordedArguments,
   Recovery,
 } from "./audit/audit-event.ts";
+export {
+  AuditTally,
+  type ClockStep,
+  type Listed,
+  type MisnamedFile,
+  type RecoveryNote,
+  type TallyLists,
+} from "./audit/audit-tally.ts";
+export { LineSplitter, type LogLine } from "./audit/line-splitter.ts";
+export { DayFileName, type DirectoryEntry, dayFileOf, dayOf, type LogFile, type LogListing, listLog } from "./audit/log-files.ts";
+export { type LogSource, readLog } from "./audit/read-log.ts";
+export { encodeRecordLine, MAX_RECORD_BYTES, type RecordFields, readRecordLine } from "./audit/record-line.ts";
+export { describesLine, type LinePlace, recoveryOf, type TornLine } from "./audit/torn-line.ts";
 export { BoxDone, BoxRun } from "./box/box-messages.ts";
 export { encodeFrame, FrameDecoder, type FrameEnd, type FrameStep, MAX_FRAME } from "./frame/frame.ts";
 export { Hash32, sha256, ZERO_HASH } from "./ids/hash32.ts";
@@ -19,6 +33,7 @@ export { SessionId } from "./ids/session-id.ts";
 export { millisFromTimestamp, Timestamp, timestampFromMillis } from "./ids/timestamp.ts";
 export { canonicalJson } from "./json/canonical-json.ts";
 export { type Parsed, parseJson, parseJsonBytes, parseShape } from "./json/parse-shape.ts";
+export { readForeignJson } from "./json/read-foreign-json.ts";
 export { decodeUtf8, type JsonReading, MAX_JSON_DEPTH, readJson, readJsonBytes } from "./json/read-json.ts";
 export { DATA_CLASSES, DataClass, isAbove, joinClass, joinLabel, Label } from "./policy/data-class.ts";
 export { Baseline, ModelToolCall, SessionRecord } from "./session-log/session-record.ts";
@@ -40,7 +55,7 @@ export {
 export { AnyRequest } from "./wire/any-request.ts";
 export { BrokerAnswer, BrokerRequest, ToolOutcome } from "./wire/broker-messages.ts";
 export { DENIAL_SENTENCES, DenialReason } from "./wire/denial-reason.ts";
-export { type AnyMessage, type Decoded, decodeMessage, encodeMessage, type Envelope, WIRE_VERSION } from "./wire/envelope.ts";
+export { type AnyMessage, type Decoded, decodeMessage, type Envelope, encodeMessage, WIRE_VERSION } from "./wire/envelope.ts";
 export { ErrorCode, ErrorMessage } from "./wire/error-message.ts";
 export { LoopAnswer, LoopRequest, SessionSummary, TurnEvent, Usage } from "./wire/loop-messages.ts";
 export { Mount, RunPlan, RuntimeName } from "./wire/run-plan.ts";
