@@ -1,0 +1,87 @@
+#!/usr/bin/env node
+/** The boxmaker program: commands, signals, exit codes. */
+import { RuntimeName } from "@boxmaker/proto";
+import { Command, CommanderError, Option } from "commander";
+
+const VERSION = "0.1.0";
+
+const stop = new AbortController();
+
+function print(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+let chatting = false;
+
+/** Ctrl-C belongs to the chat while there is one: it cancels the turn, and a second one leaves. */
+function listenToSignals(): void {
+  for (const signal of ["SIGTERM", "SIGHUP"] as const) process.on(signal, () => stop.abort());
+  process.on("SIGINT", () => {
+    if (!chatting) stop.abort();
+  });
+}
+
+function program(): Command {
+  const root = new Command("boxmaker")
+    .description("Starts and watches the roles of a box on this machine.")
+    .version(VERSION)
+    .exitOverride()
+    .showHelpAfterError(false);
+
+  root
+    .command("try")
+    .description("a whole box for one chat: sample notes and grants, the best sandbox and model server found, a verified log at the end")
+    .option("--home <dir>", "where the box keeps everything", "boxmaker-try")
+    .option("--say <text>", "one turn with this text, then the end")
+    .option("--session <id>", "go on with this session, or start it")
+    .option("--json", "with --say: events as JSON lines on standard error", false)
+    .option("--model <url>", "the model server, or `demo` for the built-in stand-in")
+    .addOption(new Option("--runtime <name>", "how tools run").choices(RuntimeName.options.filter((name) => name !== "refusing")))
+    .addHelpText("after", '\nExample:\n  boxmaker try --say "read the file todo.md in my notes"')
+    .action(async (options: Record<string, unknown>) => {
+      const { tryBox } = await import("./try/try-box.ts");
+      const text = (name: string): string | undefined => {
+        const value = options[name];
+        return typeof value === "string" ? value : undefined;
+      };
+      const runtime = RuntimeName.safeParse(options["runtime"]);
+      listenToSignals();
+      process.exitCode = await tryBox({
+        home: text("home") ?? "boxmaker-try",
+        say: text("say"),
+        session: text("session"),
+        json: options["json"] === true,
+        model: text("model"),
+        runtime: runtime.success ? runtime.data : undefined,
+        stop: stop.signal,
+        onChat: (running) => {
+          chatting = running;
+        },
+        print,
+      });
+    });
+
+  const image = root.command("image").description("the image that podman runs tools in");
+  image
+    .command("build")
+    .description("builds the tools image from this machine's Debian packages, without a container registry, and prints its id")
+    .addHelpText("after", "\nExample:\n  boxmaker image build")
+    .action(async () => {
+      const { buildImage } = await import("./image/build-image.ts");
+      const built = await buildImage({});
+      if (built.kind === "built") process.stdout.write(`${built.reference}\n`);
+      else {
+        print(`boxmaker: ${built.problem}`);
+        process.exitCode = 1;
+      }
+    });
+  return root;
+}
+
+process.umask(0o077);
+try {
+  await program().parseAsync();
+} catch (error) {
+  if (!(error instanceof CommanderError)) throw error;
+  process.exitCode = error.exitCode === 0 ? 0 : 2;
+}

@@ -1,0 +1,99 @@
+/** Watches the roles of one box: says when one ends, starts it again, and stops them all in the right order. */
+import { type Daemon, describeExit, type LineListener, startDaemon } from "./daemon.ts";
+import type { Program } from "./role-program.ts";
+
+export interface SupervisorOptions {
+  /** One line for the owner. Must not throw. */
+  readonly say: (line: string) => void;
+  /** Takes what the role `name` writes. Must not throw. */
+  readonly onLine: (name: string, line: string, stream: "stdout" | "stderr") => void;
+}
+
+export type RoleStart = { readonly kind: "ready"; readonly line: string } | { readonly kind: "failed"; readonly problem: string };
+
+const FIRST_BACKOFF_MS = 250;
+const MAX_BACKOFF_MS = 10_000;
+
+interface Role {
+  readonly name: string;
+  readonly program: Program;
+  daemon: Daemon;
+}
+
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  readonly #roles: Role[] = [];
+  readonly #watches = new Set<Promise<void>>();
+  readonly #stopping = new AbortController();
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options;
+  }
+
+  /** Starts one role; it is watched from then on. */
+  async start(name: string, program: Program): Promise<RoleStart> {
+    const started = await startDaemon(name, program, this.#listener(name));
+    if (started.kind === "failed") return started;
+    const role: Role = { name, program, daemon: started.daemon };
+    this.#roles.push(role);
+    const watch = this.#watch(role).finally(() => this.#watches.delete(watch));
+    this.#watches.add(watch);
+    return { kind: "ready", line: started.line };
+  }
+
+  /** The process ids of the roles, by name. */
+  get pids(): ReadonlyMap<string, number> {
+    return new Map(this.#roles.flatMap(({ name, daemon }) => (daemon.pid === undefined ? [] : [[name, daemon.pid]])));
+  }
+
+  /** Ends the roles, the last started first, each before the next. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    for (const role of this.#roles.toReversed()) {
+      const exit = await role.daemon.stop();
+      if (exit.code !== 0) this.#options.say(`${role.name} did not end cleanly (${describeExit(exit)}); see docs/runbook.md#role-ended`);
+    }
+    await Promise.all(this.#watches);
+  }
+
+  #listener(name: string): LineListener {
+    return (line, stream) => this.#options.onLine(name, line, stream);
+  }
+
+  async #watch(role: Role): Promise<void> {
+    let backoff = FIRST_BACKOFF_MS;
+    for (;;) {
+      const exit = await role.daemon.exited;
+      if (this.#stopping.signal.aborted) return;
+      this.#options.say(`${role.name} ended (${describeExit(exit)}) and is started again; see docs/runbook.md#role-ended`);
+      for (;;) {
+        await pause(backoff, this.#stopping.signal);
+        if (this.#stopping.signal.aborted) return;
+        const started = await startDaemon(role.name, role.program, this.#listener(role.name));
+        if (this.#stopping.signal.aborted) {
+          if (started.kind === "ready") await started.daemon.stop();
+          return;
+        }
+        if (started.kind === "ready") {
+          role.daemon = started.daemon;
+          break;
+        }
+        backoff = Math.min(2 * backoff, MAX_BACKOFF_MS);
+        this.#options.say(`${role.name} can't be started again: ${started.problem}`);
+      }
+    }
+  }
+}
+
+/** Waits, or returns at once when the signal aborts. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener("abort", done, { once: true });
+  });
+}

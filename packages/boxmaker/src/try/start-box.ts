@@ -1,0 +1,88 @@
+/** Starts the roles of a trial box, in the order in which they need each other. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { quoteText, type RuntimeName } from "@boxmaker/proto";
+import type { Layout } from "../home/layout.ts";
+import { findServer, probeServer } from "../model/find-server.ts";
+import { daemonProgram } from "../roles/role-program.ts";
+import type { Supervisor } from "../roles/supervisor.ts";
+import { brokerdToml, loopdToml } from "./config-files.ts";
+import { runtimeChoices } from "./runtime-choice.ts";
+
+export interface StartOptions {
+  readonly layout: Layout;
+  /** A server's URL, `demo`, or nothing: look for one. */
+  readonly model: string | undefined;
+  readonly runtime: RuntimeName | undefined;
+  readonly supervisor: Supervisor;
+  /** One line for the owner. */
+  readonly say: (line: string) => void;
+}
+
+/** `problem` is one line with a runbook pointer. */
+export type BoxStart = { readonly kind: "started" } | { readonly kind: "failed"; readonly problem: string };
+
+function failed(problem: string): BoxStart {
+  return { kind: "failed", problem };
+}
+
+async function writeConfig(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await writeFile(path, text, { mode: 0o600 });
+}
+
+/** Where the model is: the named server, the one that was found, or the demo model, which is started. */
+async function openModel(options: StartOptions): Promise<{ url: string; model: string } | string> {
+  const { supervisor, say } = options;
+  if (options.model !== undefined && options.model !== "demo") {
+    const named = await probeServer(options.model);
+    if (named === undefined) return `no OpenAI-compatible server answers at ${quoteText(options.model)}; see docs/runbook.md#model-server-not-found`;
+    say(`model: ${quoteText(named.model)} at ${named.url}`);
+    return named;
+  }
+  const found = options.model === "demo" ? undefined : await findServer();
+  if (found !== undefined) {
+    say(`model: ${quoteText(found.model)} at ${found.url}, found on a usual port (use another with --model URL)`);
+    return found;
+  }
+  const started = await supervisor.start("demo-model", daemonProgram("demo-model", ["--port", "0"]));
+  if (started.kind === "failed") return `the demo model can't be started: ${started.problem}; see docs/runbook.md#role-ended`;
+  const url = /http:\/\/[0-9.]+:[0-9]+/u.exec(started.line)?.[0];
+  if (url === undefined) return "the demo model doesn't say where it is; see docs/runbook.md#role-ended";
+  say("model: the built-in demo model, which is NOT a language model (use a real one with --model URL)");
+  return { url, model: "demo" };
+}
+
+/** brokerd with the best runtime that it takes. */
+async function startBroker(options: StartOptions): Promise<BoxStart> {
+  const { layout, supervisor, say } = options;
+  const { choices, skipped } = await runtimeChoices(options.runtime);
+  const passedOver = skipped.map(({ runtime, why }) => `${runtime}: ${why}`);
+  for (const choice of choices) {
+    await writeConfig(layout.config.brokerd, brokerdToml(layout, choice));
+    const started = await supervisor.start("brokerd", daemonProgram("brokerd", ["serve", "--config", layout.config.brokerd]));
+    if (started.kind === "ready") {
+      for (const line of passedOver) say(`not used, ${line}`);
+      say(`tools: ${choice.runtime}, ${choice.why}`);
+      return { kind: "started" };
+    }
+    // Only a refusal of the runtime itself makes the next one worth trying.
+    if (!/#runtime-[a-z-]+$/u.test(started.problem)) return failed(started.problem);
+    passedOver.push(`${choice.runtime}: ${started.problem.replace(/^brokerd: /u, "")}`);
+  }
+  return failed(passedOver.at(-1) ?? "no runtime was named; see docs/runbook.md#runtime-unavailable");
+}
+
+/** Starts model, inferproxy, brokerd and loopd. What was started is the supervisor's to stop, whatever this returns. */
+export async function startBox(options: StartOptions): Promise<BoxStart> {
+  const { layout, supervisor } = options;
+  const model = await openModel(options);
+  if (typeof model === "string") return failed(model);
+  const proxy = await supervisor.start("inferproxy", daemonProgram("inferproxy", ["--listen", layout.sockets.infer, "--upstream", model.url]));
+  if (proxy.kind === "failed") return failed(proxy.problem);
+  const broker = await startBroker(options);
+  if (broker.kind === "failed") return broker;
+  await writeConfig(layout.config.loopd, loopdToml(layout, model.model));
+  const loop = await supervisor.start("loopd", daemonProgram("loopd", ["serve", "--config", layout.config.loopd]));
+  return loop.kind === "failed" ? failed(loop.problem) : { kind: "started" };
+}
