@@ -1,12 +1,13 @@
 /** Makes the one file that goes into the container: packages/toolkit/dist/toolkit.mjs. Takes 0.1 s, so it's always made anew. */
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { build } from "esbuild";
 
 const toolkit = join(import.meta.dirname, "..", "packages", "toolkit");
+const target = join(toolkit, "dist", "toolkit.mjs");
 
 const bundling = build({
   entryPoints: [join(toolkit, "src", "main.ts")],
-  outfile: join(toolkit, "dist", "toolkit.mjs"),
   bundle: true,
   format: "esm",
   platform: "node",
@@ -15,11 +16,21 @@ const bundling = build({
   sourcemap: false,
   legalComments: "inline",
   logLevel: "warning",
+  write: false,
 });
 
-try {
-  await bundling;
-} catch {
+/** Replaces the file in one step, and only by another one: a box that is starting may be reading it. */
+function replace(bytes: Uint8Array): void {
+  if (existsSync(target) && readFileSync(target).equals(bytes)) return;
+  mkdirSync(dirname(target), { recursive: true });
+  const fresh = `${target}.${process.pid}`;
+  writeFileSync(fresh, bytes);
+  renameSync(fresh, target);
+}
+
+const { outputFiles } = await bundling.catch(() => {
   // esbuild has printed what is wrong and where.
   process.exitCode = 1;
-}
+  return { outputFiles: [] };
+});
+for (const { contents } of outputFiles) replace(contents);

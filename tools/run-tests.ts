@@ -44,7 +44,10 @@ function filesOf(phase: Phase): readonly string[] {
 function runPhase(phase: Phase, files: readonly string[], countsFile: string): TestCounts | undefined {
   process.stdout.write(`${phase.name}: ${files.length} files\n`);
   const reporters = ["--test-reporter=spec", "--test-reporter-destination=stdout"];
-  const counter = ["--test-reporter=./tools/test-counts-reporter.ts", `--test-reporter-destination=${countsFile}`];
+  const counter = [
+    `--test-reporter=${join(import.meta.dirname, "test-counts-reporter.ts")}`,
+    `--test-reporter-destination=${countsFile}`,
+  ];
   const run = spawnSync(process.execPath, ["--test", ...reporters, ...counter, ...phase.options, ...options, ...files], {
     env: TOOL_ENVIRONMENT,
     stdio: ["ignore", "inherit", "inherit"],
@@ -60,7 +63,9 @@ function runPhase(phase: Phase, files: readonly string[], countsFile: string): T
 }
 
 function runAll(): void {
-  const bundle = spawnSync(process.execPath, ["tools/bundle-toolkit.ts"], { stdio: ["ignore", "inherit", "inherit"] });
+  const bundle = spawnSync(process.execPath, [join(import.meta.dirname, "bundle-toolkit.ts")], {
+    stdio: ["ignore", "inherit", "inherit"],
+  });
   if (bundle.status !== 0) process.exitCode = 1;
   const started = performance.now();
   const folder = mkdtempSync(join(tmpdir(), "boxmaker-tests-"));

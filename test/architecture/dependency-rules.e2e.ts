@@ -67,6 +67,7 @@ const SURROUNDINGS: Seeds = {
   "packages/brokerd/src/policy/hashes.ts": 'import "node:crypto";\nimport "@boxmaker/proto";\nimport "../errors.ts";',
   "packages/brokerd/src/errors.ts": "export type Code = 1;",
   "packages/brokerd/src/runner/starts.ts": 'import "node:child_process";',
+  "packages/brokerd/src/serve.ts": 'import type { Server } from "node:net";\nexport type Listening = Server;',
   "packages/brokerd/src/socket/serves.ts": 'import "node:net";',
   "packages/demo-model/src/index.ts": 'import "node:http";',
   "packages/edge/src/log/index.ts": 'import "node:fs";\nimport "@boxmaker/proto";',
