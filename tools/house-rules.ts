@@ -1,6 +1,7 @@
 /** Runs the rules that no linter has: `node tools/house-rules.ts [ROOT]`. */
 import { checkDependencyDocs } from "./rules/dependency-docs.ts";
 import { formatFault, type Rule } from "./rules/fault.ts";
+import { checkFileHeader } from "./rules/file-header.ts";
 import { checkFileSize } from "./rules/file-size.ts";
 import { checkForbiddenCalls } from "./rules/forbidden-calls.ts";
 import { checkRunbookPointers } from "./rules/runbook-pointers.ts";
@@ -8,6 +9,7 @@ import { checkSuppressions } from "./rules/suppressions.ts";
 
 const RULES: readonly (readonly [name: string, rule: Rule])[] = [
   ["file size", checkFileSize],
+  ["file header", checkFileHeader],
   ["forbidden calls", checkForbiddenCalls],
   ["suppressions", checkSuppressions],
   ["dependency docs", checkDependencyDocs],

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { checkDependencyDocs } from "../../tools/rules/dependency-docs.ts";
 import { formatFault, type Rule } from "../../tools/rules/fault.ts";
+import { checkFileHeader } from "../../tools/rules/file-header.ts";
 import { checkFileSize } from "../../tools/rules/file-size.ts";
 import { checkForbiddenCalls } from "../../tools/rules/forbidden-calls.ts";
 import { checkRunbookPointers } from "../../tools/rules/runbook-pointers.ts";
@@ -27,6 +28,17 @@ test("checkFileSize() reports a file of 401 lines and lets one of 400 pass", () 
     "packages/a/src/long.ts:401: has 401 lines, at most 400 are allowed: split it by idea",
   ]);
   assert.deepEqual(faultsOf(checkFileSize, { "tools/long.ts": Array(400).fill("//").join("\n") }), []);
+});
+
+test("checkFileHeader() reports a file that begins without a comment, unless it is an index", () => {
+  const files = {
+    "packages/a/src/index.ts": 'export { one } from "./one.ts";',
+    "packages/a/src/main.ts": "#!/usr/bin/env node\n/** Starts. */",
+    "packages/a/src/one.ts": "export const one = 1;",
+    "tools/two.ts": "// not what tools show\nexport const two = 2;",
+  };
+  const what = "begins without a comment: say in a /** sentence */ what the file is for";
+  assert.deepEqual(faultsOf(checkFileHeader, files), [`packages/a/src/one.ts:1: ${what}`, `tools/two.ts:1: ${what}`]);
 });
 
 test("checkForbiddenCalls() reports JSON.parse, process.exit, new Date() and import.meta.main at their lines", () => {
@@ -143,7 +155,7 @@ test("tools/house-rules.ts names every rule that found nothing to check, and fai
   using folder = makeFolder({});
   const run = spawnSync(process.execPath, [join(REPOSITORY, "tools/house-rules.ts"), folder.root], { encoding: "utf8" });
   assert.equal(run.status, 1);
-  for (const rule of ["file size", "forbidden calls", "suppressions", "dependency docs", "runbook pointers"]) {
+  for (const rule of ["file size", "file header", "forbidden calls", "suppressions", "dependency docs", "runbook pointers"]) {
     assert.match(run.stdout, new RegExp(`^${rule}: found nothing to check`, "mu"));
   }
 });
