@@ -67,7 +67,7 @@ export class AuditChain {
   /** The last line, where it was the record that was due: certain as soon as the next line doesn't call it torn. */
   #held: GoodLine | undefined;
   /** Lines that wait for a recovery record; the last one is described first. */
-  #torn: BadLine[] = [];
+  readonly #torn: BadLine[] = [];
   #unended: TornLine | undefined;
   #broken: ChainBreak | undefined;
 

@@ -6,8 +6,8 @@ import { SessionId } from "../ids/session-id.ts";
 import { Timestamp } from "../ids/timestamp.ts";
 import { DataClass, Label } from "../policy/data-class.ts";
 import { AbsPath } from "../tools/abs-path.ts";
-import { DenialReason } from "../wire/denial-reason.ts";
 import { MatchedGrant } from "../wire/admin-messages.ts";
+import { DenialReason } from "../wire/denial-reason.ts";
 import { RunPlan } from "../wire/run-plan.ts";
 
 /** Where a session came from, by the socket it arrived on. */
@@ -28,7 +28,10 @@ const RecordedText = z.union([z.string(), BlobRef]);
  * size and hash of the text that came.
  */
 export const RecordedArguments = z.discriminatedUnion("form", [
-  z.strictObject({ form: z.literal("typed"), values: z.record(z.enum(["path", "content", "command", "cwd", "url"]), RecordedText.nullable()) }),
+  z.strictObject({
+    form: z.literal("typed"),
+    values: z.record(z.enum(["path", "content", "command", "cwd", "url"]), RecordedText.nullable()),
+  }),
   z.strictObject({ form: z.literal("unread"), text: BlobRef }),
 ]);
 export type RecordedArguments = z.infer<typeof RecordedArguments>;

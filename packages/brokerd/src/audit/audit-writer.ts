@@ -1,0 +1,194 @@
+/** The audit log as brokerd writes it: an append counts once it is on the disk, and after the first failure nothing counts any more. */
+import { fsync } from "node:fs";
+import { promisify } from "node:util";
+import type { Clock } from "@boxmaker/edge/log";
+import {
+  type AbsPath,
+  type AuditEvent,
+  type AuditRecord,
+  AuditSeq,
+  type ChainHead,
+  type DayFileName,
+  dayFileOf,
+  encodeRecordLine,
+  escapeText,
+  type Hash32,
+  quoteText,
+  sha256,
+  type Timestamp,
+  timestampFromMillis,
+} from "@boxmaker/proto";
+import { AuditStoppedError } from "./audit-stopped-error.ts";
+import type { BlobStore } from "./blob-store.ts";
+import { DayFile } from "./day-file.ts";
+import type { DirectoryLock } from "./directory-lock.ts";
+
+const syncFile = promisify(fsync);
+
+/** A record that has its place in the chain. It counts once `durable` has resolved, which it does in order of `seq`. */
+export interface Appended {
+  readonly seq: AuditSeq;
+  readonly time: Timestamp;
+  readonly record: AuditRecord;
+  readonly durable: Promise<void>;
+}
+
+/** What an opened log is made of. The log owns lock, blobs and file, and disposes of them. */
+export interface AuditLogParts {
+  readonly directory: AbsPath;
+  readonly clock: Pick<Clock, "now">;
+  readonly warn: (line: string) => void;
+  readonly lock: DirectoryLock;
+  readonly blobs: BlobStore;
+  readonly head: ChainHead;
+  /** The newest day file, where there is one. */
+  readonly file: DayFile | undefined;
+}
+
+interface Waiting {
+  readonly file: DayFileName;
+  readonly line: string;
+  readonly blobs: ReadonlyMap<Hash32, string>;
+  readonly outcome: PromiseWithResolvers<void>;
+}
+
+/** What failed, in a few printable words. */
+function phraseFailure(error: unknown): string {
+  if (!(error instanceof Error)) return "an unknown error";
+  if (!("code" in error) || typeof error.code !== "string") return escapeText(error.message);
+  const syscall = "syscall" in error && typeof error.syscall === "string" ? error.syscall : "a system call";
+  const failed = escapeText(`${syscall} failed with ${error.code}`);
+  return error.code === "ENOSPC" || error.code === "EDQUOT" ? `no space is left (${failed})` : failed;
+}
+
+/** Made by openAuditLog. Appends that wait at the same time share one write and one sync. */
+export class AuditLog implements AsyncDisposable {
+  readonly #parts: AuditLogParts;
+  #seq: number;
+  #lastHash: Hash32;
+  #lastFile: DayFileName | undefined;
+  #file: DayFile | undefined;
+  #waiting: Waiting[] = [];
+  #isDraining = false;
+  #drained: Promise<void> = Promise.resolve();
+  #failure: AuditStoppedError | undefined;
+
+  constructor(parts: AuditLogParts) {
+    this.#parts = parts;
+    this.#seq = parts.head.seq;
+    this.#lastHash = parts.head.sha256;
+    this.#file = parts.file;
+    this.#lastFile = parts.file?.name;
+  }
+
+  /** The seq of the last record that has its place in the chain, durable or not yet; 0 in an empty log. */
+  get head(): number {
+    return this.#seq;
+  }
+
+  /** Whether an append has failed, or the log is closed. It never becomes false again. */
+  get stopped(): boolean {
+    return this.#failure !== undefined;
+  }
+
+  /**
+   * Gives an event its place in the chain and begins to write it. What a `BlobRef` of the event stands for has to be among `blobs`,
+   * which are durable before the record is.
+   *
+   * @throws {AuditStoppedError} when the log has stopped; `durable` rejects with it when it stops before this record is written
+   * @throws {RangeError} when the event makes no valid record, or a blob isn't what its hash says; the log goes on
+   */
+  append(event: AuditEvent, blobs: ReadonlyMap<Hash32, string>): Appended {
+    if (this.#failure !== undefined) throw this.#failure;
+    for (const [hash, text] of blobs) {
+      if (sha256(text) !== hash) throw new RangeError("expected each blob under the hash of its text");
+    }
+    const time = timestampFromMillis(this.#parts.clock.now());
+    const seq = AuditSeq.parse(this.#seq + 1);
+    const { record, line } = encodeRecordLine({ seq, time, prev: this.#lastHash, event });
+    const day = dayFileOf(time);
+    // INVARIANT: never back to an earlier day's file, whatever the clock does.
+    const file = this.#lastFile !== undefined && this.#lastFile > day ? this.#lastFile : day;
+    const outcome = Promise.withResolvers<void>();
+    // A caller that doesn't wait misses nothing: after a failure its next append throws.
+    outcome.promise.catch(() => undefined);
+    this.#seq = seq;
+    this.#lastHash = sha256(line);
+    this.#lastFile = file;
+    this.#waiting.push({ file, line: `${line}\n`, blobs, outcome });
+    if (!this.#isDraining) {
+      this.#isDraining = true;
+      this.#drained = this.#drain();
+    }
+    return { seq, time, record, durable: outcome.promise };
+  }
+
+  /** Writes what waits, then closes the log and gives up its lock. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#failure ??= new AuditStoppedError("the audit log is closed; see docs/runbook.md#audit-unavailable");
+    await this.#drained;
+    this.#file?.[Symbol.dispose]();
+    this.#file = undefined;
+    await this.#parts.blobs[Symbol.asyncDispose]();
+    this.#parts.lock[Symbol.dispose]();
+  }
+
+  async #drain(): Promise<void> {
+    // Appends of the same turn of the event loop go into the same batch.
+    await new Promise(setImmediate);
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting;
+      this.#waiting = [];
+      try {
+        await this.#commit(batch);
+      } catch (error) {
+        // Nobody can say what of this batch is on the disk, and later records chain on it: the next start reads what is there.
+        this.#stop(error, batch);
+        return;
+      }
+      for (const { outcome } of batch) outcome.resolve();
+    }
+    this.#isDraining = false;
+  }
+
+  async #commit(batch: readonly Waiting[]): Promise<void> {
+    for (const { blobs } of batch) {
+      if (blobs.size > 0) await this.#parts.blobs.store(blobs);
+    }
+    let index = 0;
+    for (;;) {
+      const name = batch[index]?.file;
+      if (name === undefined) return;
+      let lines = "";
+      while (index < batch.length && batch[index]?.file === name) {
+        lines += batch[index]?.line ?? "";
+        index++;
+      }
+      await this.#write(name, Buffer.from(lines));
+    }
+  }
+
+  async #write(name: DayFileName, bytes: Uint8Array): Promise<void> {
+    let file = this.#file;
+    const isNew = file === undefined || file.name !== name;
+    if (file === undefined || isNew) {
+      file?.[Symbol.dispose]();
+      this.#file = undefined;
+      file = DayFile.create(this.#parts.directory, name);
+      this.#file = file;
+    }
+    file.append(bytes);
+    await file.sync();
+    if (isNew) await syncFile(this.#parts.lock.descriptor);
+  }
+
+  #stop(error: unknown, batch: readonly Waiting[]): void {
+    const where = quoteText(this.#parts.directory);
+    const message = `audit log in ${where} stopped: ${phraseFailure(error)}; nothing runs until brokerd is started again`;
+    const failure = new AuditStoppedError(`${message}; see docs/runbook.md#audit-unavailable`, { cause: error });
+    this.#failure = failure;
+    for (const { outcome } of [...batch, ...this.#waiting]) outcome.reject(failure);
+    this.#waiting = [];
+    this.#parts.warn(failure.message);
+  }
+}

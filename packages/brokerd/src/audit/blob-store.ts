@@ -1,0 +1,64 @@
+/** Long strings of the log, each in a file named for its hash, so that they can be pruned without touching the chain. */
+import { constants, lstatSync } from "node:fs";
+import { type FileHandle, mkdir, open, rename } from "node:fs/promises";
+import { join } from "node:path";
+import type { Hash32 } from "@boxmaker/proto";
+
+const FOLDER = "blobs";
+const PRIVATE_FOLDER = 0o700;
+const PRIVATE_FILE = 0o600;
+const WRITE_NEW = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
+const READ_FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+
+/** The `blobs` folder of an audit directory. One writer only, which the directory's lock sees to. */
+export class BlobStore implements AsyncDisposable {
+  readonly #path: string;
+  readonly #folder: FileHandle;
+
+  private constructor(path: string, folder: FileHandle) {
+    this.#path = path;
+    this.#folder = folder;
+  }
+
+  /**
+   * Opens the folder, making it where it is missing; the caller syncs the directory above. What an earlier run put there and didn't
+   * live to sync is durable afterwards.
+   */
+  static async open(directory: string): Promise<BlobStore> {
+    const path = join(directory, FOLDER);
+    await mkdir(path, { recursive: true, mode: PRIVATE_FOLDER });
+    const folder = await open(path, READ_FOLDER);
+    await folder.sync();
+    return new BlobStore(path, folder);
+  }
+
+  /** Makes every blob durable. One that is there already, in its right size, is left alone. */
+  async store(blobs: ReadonlyMap<Hash32, string>): Promise<void> {
+    let isNew = false;
+    for (const [hash, text] of blobs) {
+      const bytes = Buffer.from(text);
+      if (this.#holds(hash, bytes.length)) continue;
+      await this.#write(hash, bytes);
+      isNew = true;
+    }
+    if (isNew) await this.#folder.sync();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#folder.close();
+  }
+
+  #holds(hash: Hash32, bytes: number): boolean {
+    const found = lstatSync(join(this.#path, hash), { throwIfNoEntry: false });
+    return found?.isFile() === true && found.size === bytes;
+  }
+
+  /** A blob appears under its name only when it is whole: a crash leaves the temporary name, which the next write takes over. */
+  async #write(hash: Hash32, bytes: Uint8Array): Promise<void> {
+    const temporary = join(this.#path, `.${hash}.new`);
+    await using file = await open(temporary, WRITE_NEW, PRIVATE_FILE);
+    await file.writeFile(bytes);
+    await file.sync();
+    await rename(temporary, join(this.#path, hash));
+  }
+}
