@@ -1,6 +1,7 @@
 /** Opens the audit log at start: locks it, reads it whole, ends a torn tail, and refuses anything else that doesn't follow. */
 import { fsync, lstatSync } from "node:fs";
 import { promisify } from "node:util";
+import { readAuditEntries, readAuditFile } from "@boxmaker/edge/audit-files";
 import type { Clock } from "@boxmaker/edge/log";
 import {
   type AbsPath,
@@ -21,7 +22,6 @@ import { AuditLog } from "./audit-writer.ts";
 import { BlobStore } from "./blob-store.ts";
 import { DayFile } from "./day-file.ts";
 import { type DirectoryLock, lockDirectory } from "./directory-lock.ts";
-import { readChunks, readEntries } from "./read-directory.ts";
 
 export type { AuditLog } from "./audit-writer.ts";
 
@@ -91,7 +91,7 @@ async function openLocked(
 ): Promise<AuditLogOpening> {
   const notices: string[] = [];
   if (makePrivate(lock.descriptor)) notices.push(`took other users' access to ${quoteText(directory)} away`);
-  const listing = listLog(await readEntries(directory));
+  const listing = listLog(await readAuditEntries(directory));
   if (listing.kind === "refused") return refuseDirectory(directory, listing.problem);
   for (const name of listing.strangers) notices.push(`${quoteText(name)} in ${quoteText(directory)} is no part of the audit log`);
   const newest = listing.files.at(-1);
@@ -99,7 +99,7 @@ async function openLocked(
   // An earlier run may have died before its sync: what is about to be believed has to be on the disk.
   await file?.sync();
   await syncFile(lock.descriptor);
-  const sources = listing.files.map((day) => ({ name: day.name, chunks: readChunks(directory, day) }));
+  const sources = listing.files.map((day) => ({ name: day.name, chunks: readAuditFile(directory, day) }));
   const end = await readLog(sources, new AuditChain(onRecord));
   if (end.kind === "broken") return refuse(`the audit log is broken: ${phraseBreak(end.at)}; see docs/runbook.md#audit-broken`);
   const blobs = stack.use(await BlobStore.open(directory));

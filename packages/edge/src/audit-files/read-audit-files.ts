@@ -1,4 +1,4 @@
-/** Reads an audit directory from disk; what is made of it is decided in proto, for every program alike. */
+/** Reads an audit directory from disk, as it is at one moment; what is made of it is decided in proto, for every program alike. */
 import { constants } from "node:fs";
 import { lstat, open, readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -6,10 +6,14 @@ import type { DirectoryEntry, LogFile } from "@boxmaker/proto";
 
 const CHUNK_BYTES = 256 * 1024;
 
-/** The entries of a directory with their sizes. */
-export async function readEntries(directory: string): Promise<readonly DirectoryEntry[]> {
+/**
+ * The entries of a directory with their sizes, which make a snapshot: a file that brokerd goes on writing is read up to here, and
+ * one that it begins afterwards isn't looked at.
+ */
+export async function readAuditEntries(directory: string): Promise<readonly DirectoryEntry[]> {
+  const names = (await readdir(directory)).sort();
   const entries: DirectoryEntry[] = [];
-  for (const name of (await readdir(directory)).sort()) {
+  for (const name of names) {
     const found = await lstat(join(directory, name));
     const kind = found.isFile() ? "file" : found.isDirectory() ? "directory" : found.isSymbolicLink() ? "link" : "other";
     entries.push({ name, kind, bytes: found.size });
@@ -18,11 +22,11 @@ export async function readEntries(directory: string): Promise<readonly Directory
 }
 
 /**
- * The first `bytes` bytes of a day file; the chunks share one buffer.
+ * The first `bytes` bytes of a day file. The chunks share one buffer, so each is valid until the next is asked for.
  *
  * @throws {Error} when the file has become shorter
  */
-export async function* readChunks(directory: string, { name, bytes }: LogFile): AsyncGenerator<Uint8Array, void, undefined> {
+export async function* readAuditFile(directory: string, { name, bytes }: LogFile): AsyncGenerator<Uint8Array, void, undefined> {
   await using file = await open(join(directory, name), constants.O_RDONLY | constants.O_NOFOLLOW);
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
   let left = bytes;
