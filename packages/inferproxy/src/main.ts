@@ -1,0 +1,68 @@
+#!/usr/bin/env node
+/** The program: reads its command line, serves until it is told to stop. */
+import { X509Certificate } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { quoteText } from "@boxmaker/proto";
+import { errorCode } from "./error-code.ts";
+import { createEvents } from "./events.ts";
+import { realClock } from "./real/clock.ts";
+import { serve } from "./socket/serve.ts";
+import { type ApiKey, readApiKey } from "./start/api-key.ts";
+import { type Options, parseOptions, USAGE } from "./start/options.ts";
+import { refusalLine, type StartRefusal } from "./start/refusal.ts";
+
+async function run(options: Options): Promise<StartRefusal | undefined> {
+  // Caught before the socket exists, so that no signal can leave it behind.
+  const stop = Promise.withResolvers<string>();
+  for (const signal of ["SIGTERM", "SIGINT"]) {
+    process.once(signal, stop.resolve);
+  }
+  let apiKey: ApiKey | null = null;
+  if (options.apiKeyFile !== null) {
+    const result = await readApiKey(options.apiKeyFile);
+    if (result.kind === "refused") {
+      return result.refusal;
+    }
+    apiKey = result.key;
+  }
+  let ca: string | null = null;
+  if (options.caFile !== null) {
+    try {
+      ca = await readFile(options.caFile, "utf8");
+      // Throws for a file that holds no certificate: TLS would take it silently and then trust nobody.
+      new X509Certificate(ca);
+    } catch (error) {
+      // Without the certificate that the owner named, no server is trusted and the program doesn't start.
+      const message = `cannot read the certificates in ${quoteText(options.caFile)} (${errorCode(error)})`;
+      return { message, runbook: "docs/runbook.md#inferproxy-ca-file" };
+    }
+  }
+  const { listenPath, upstream, limits } = options;
+  const events = createEvents(
+    (line) => process.stderr.write(`${line}\n`),
+    () => realClock.time(),
+  );
+  const result = await serve({ listenPath, upstream, ca, apiKey, limits, clock: realClock, events });
+  if (result.kind === "refused") {
+    return result.refusal;
+  }
+  await using _proxy = result.proxy;
+  process.stdout.write(`inferproxy: ready on ${listenPath}, upstream ${upstream.url}\n`);
+  events.stopping(await stop.promise);
+  return undefined;
+}
+
+process.umask(0o077);
+const result = parseOptions(process.argv.slice(2));
+if (result.kind === "help") {
+  process.stdout.write(`${USAGE}\n`);
+} else if (result.kind === "wrong") {
+  process.stderr.write(`inferproxy: ${result.problem} (${USAGE}), see docs/runbook.md#inferproxy-usage\n`);
+  process.exitCode = 2;
+} else {
+  const refusal = await run(result.options);
+  if (refusal !== undefined) {
+    process.stderr.write(`${refusalLine(refusal)}\n`);
+    process.exitCode = 1;
+  }
+}
