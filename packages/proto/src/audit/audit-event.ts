@@ -21,26 +21,42 @@ export type BlobRef = z.infer<typeof BlobRef>;
 /** Strings of more UTF-8 bytes than this are recorded as a {@link BlobRef}. */
 export const MAX_INLINE_BYTES = 1024;
 
-const RecordedText = z.union([z.string(), BlobRef]);
+const RecordedText = z.union([
+  z.string().refine((text) => Buffer.byteLength(text) <= MAX_INLINE_BYTES, `expected at most ${MAX_INLINE_BYTES} bytes inline`),
+  BlobRef.refine((ref) => ref.bytes > MAX_INLINE_BYTES, `expected at most ${MAX_INLINE_BYTES} bytes to be inline`),
+]);
+
+/** A path stays readable whatever its length: what a record is looked up by, and what labels are folded from. */
+const RecordedPath = z.string().refine((text) => AbsPath.safeParse(text).success, "expected an absolute path");
 
 /**
- * The arguments of a decided call: typed, with long strings by hash. Of arguments that didn't parse (or of an unknown tool), only
- * size and hash of the text that came.
+ * The arguments of a decided call: typed, those that are absent left out as in the call itself, with long strings by hash. Of
+ * arguments that didn't parse (or of an unknown tool), only size and hash of the text that came.
  */
 export const RecordedArguments = z.discriminatedUnion("form", [
-  z.strictObject({
-    form: z.literal("typed"),
-    values: z.record(z.enum(["path", "content", "command", "cwd", "url"]), RecordedText.nullable()),
-  }),
-  z.strictObject({ form: z.literal("unread"), text: BlobRef }),
+  z
+    .strictObject({
+      form: z.literal("typed"),
+      values: z
+        .strictObject({
+          path: z.exactOptional(RecordedPath),
+          content: z.exactOptional(RecordedText),
+          command: z.exactOptional(RecordedText),
+          cwd: z.exactOptional(RecordedPath),
+          url: z.exactOptional(RecordedText),
+        })
+        .readonly(),
+    })
+    .readonly(),
+  z.strictObject({ form: z.literal("unread"), text: BlobRef }).readonly(),
 ]);
 export type RecordedArguments = z.infer<typeof RecordedArguments>;
 
 function event<K extends string, S extends z.core.$ZodLooseShape>(
   kind: K,
   fields: S,
-): z.ZodObject<{ kind: z.ZodLiteral<K> } & S, z.core.$strict> {
-  return z.strictObject({ kind: z.literal(kind), ...fields });
+): z.ZodReadonly<z.ZodObject<{ kind: z.ZodLiteral<K> } & S, z.core.$strict>> {
+  return z.strictObject({ kind: z.literal(kind), ...fields }).readonly();
 }
 
 /** brokerd began: `head` is the seq of the last record before this one. */
@@ -137,5 +153,5 @@ export const AuditEvent = z.discriminatedUnion("kind", [
 export type AuditEvent = z.infer<typeof AuditEvent>;
 
 /** One line of the log. `prev` is the SHA-256 of the whole line before it, without its newline. */
-export const AuditRecord = z.strictObject({ seq: AuditSeq, time: Timestamp, prev: Hash32, event: AuditEvent });
+export const AuditRecord = z.strictObject({ seq: AuditSeq, time: Timestamp, prev: Hash32, event: AuditEvent }).readonly();
 export type AuditRecord = z.infer<typeof AuditRecord>;

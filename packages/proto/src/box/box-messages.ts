@@ -1,9 +1,9 @@
 /** What goes into a box and comes out of it: one frame each way, on standard input and output. */
 import { z } from "zod";
 import { SafeInteger } from "../ids/integers.ts";
-import { message } from "../wire/message.ts";
 import { AbsPath } from "../tools/abs-path.ts";
 import { ToolCall } from "../tools/tool-call.ts";
+import { message } from "../wire/message.ts";
 
 /**
  * The whole of what a box is told. `roots` are the mounts of the call (a file tool refuses paths outside them); `output_cap` is in

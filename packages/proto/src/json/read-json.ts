@@ -84,7 +84,7 @@ function findAmbiguity(text: string): string | undefined {
     const start = index;
     let problem: string | undefined;
     index++;
-    switch (text[start]) {
+    switch (text.charAt(start)) {
       case "{":
       case "[":
         expectsKey = text[start] === "{";

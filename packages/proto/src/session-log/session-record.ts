@@ -10,8 +10,8 @@ import { Usage } from "../wire/loop-messages.ts";
 function record<K extends string, S extends z.core.$ZodLooseShape>(
   kind: K,
   fields: S,
-): z.ZodObject<{ kind: z.ZodLiteral<K> } & S, z.core.$strict> {
-  return z.strictObject({ kind: z.literal(kind), ...fields });
+): z.ZodReadonly<z.ZodObject<{ kind: z.ZodLiteral<K> } & S, z.core.$strict>> {
+  return z.strictObject({ kind: z.literal(kind), ...fields }).readonly();
 }
 
 /** A tool call as the model made it: `id` is the server's (or made up where it gave none), `arguments` its JSON text. */

@@ -22,7 +22,10 @@ function hostOf(text: string): Host | undefined {
  */
 export const FetchUrl = z
   .string()
-  .refine((text) => hostOf(text) !== undefined, "expected https://host/… or http://host/… with a lower-case host name and no fragment")
+  .refine(
+    (text) => hostOf(text) !== undefined,
+    "expected https://host/… or http://host/… with a lower-case host name and no fragment",
+  )
   .brand<"FetchUrl">();
 export type FetchUrl = z.infer<typeof FetchUrl>;
 

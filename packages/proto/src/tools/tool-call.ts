@@ -1,7 +1,7 @@
 /** The tools and their arguments: one schema per tool for the model, policy, the audit log and the box. */
 import { z } from "zod";
 import { canonicalJson } from "../json/canonical-json.ts";
-import { parseJson, parseShape, type Parsed } from "../json/parse-shape.ts";
+import { type Parsed, parseJson, parseShape } from "../json/parse-shape.ts";
 import { AbsPath } from "./abs-path.ts";
 import { FetchUrl } from "./fetch-url.ts";
 
@@ -25,7 +25,9 @@ export const WriteFileArguments = z
 
 export const ShellArguments = z
   .strictObject({
-    command: Text.refine((text) => text !== "" && !text.includes("\0"), "expected a command without NUL").describe("Command line for /bin/sh"),
+    command: Text.refine((text) => text !== "" && !text.includes("\0"), "expected a command without NUL").describe(
+      "Command line for /bin/sh",
+    ),
     cwd: z.exactOptional(AbsPath.describe("Absolute path of the folder to run in")),
   })
   .readonly()

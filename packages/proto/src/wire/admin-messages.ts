@@ -28,7 +28,17 @@ export const Session = message("session", { session: SessionId });
 export const Status = message("status", {});
 export const Watch = message("watch", {});
 
-export const AdminRequest = z.discriminatedUnion("kind", [Approvals, Approval, Approve, Refuse, CheckGrants, Explain, Session, Status, Watch]);
+export const AdminRequest = z.discriminatedUnion("kind", [
+  Approvals,
+  Approval,
+  Approve,
+  Refuse,
+  CheckGrants,
+  Explain,
+  Session,
+  Status,
+  Watch,
+]);
 export type AdminRequest = z.infer<typeof AdminRequest>;
 
 /** One waiting ask, without its content. `bytes` is the size of its canonical arguments. */
@@ -68,7 +78,7 @@ export const ApproveOutcome = z.discriminatedUnion("outcome", [
   z.strictObject({ outcome: z.literal("changed") }).readonly(),
 ]);
 export type ApproveOutcome = z.infer<typeof ApproveOutcome>;
-export const ApproveResult = z.strictObject({ kind: z.literal("approve_result"), body: ApproveOutcome });
+export const ApproveResult = z.strictObject({ kind: z.literal("approve_result"), body: ApproveOutcome }).readonly();
 export const AdminOk = message("ok", {});
 
 /** One fault of a grants directory: `file` relative to it, `line` from 1 (0 where the fault is the whole file's). */
@@ -76,7 +86,9 @@ export const GrantProblem = z.strictObject({ file: z.string(), line: SafeInteger
 export type GrantProblem = z.infer<typeof GrantProblem>;
 export const GrantsReport = message("grants_report", { grants: SafeInteger, problems: z.array(GrantProblem).readonly() });
 
-export const MatchedGrant = z.strictObject({ grant: z.string(), sha256: Hash32, effect: z.enum(["auto", "ask", "deny"]) }).readonly();
+export const MatchedGrant = z
+  .strictObject({ grant: z.string(), sha256: Hash32, effect: z.enum(["auto", "ask", "deny"]) })
+  .readonly();
 export type MatchedGrant = z.infer<typeof MatchedGrant>;
 export const Explanation = message("explanation", {
   outcome: z.enum(["allowed", "ask", "denied"]),

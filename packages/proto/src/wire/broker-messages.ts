@@ -27,7 +27,13 @@ export type BrokerRequest = z.infer<typeof BrokerRequest>;
 /** How a call ended. Content is the tool's own text, unescaped. `message` of `failed` is one of brokerd's fixed sentences. */
 export const ToolOutcome = z.discriminatedUnion("outcome", [
   z
-    .strictObject({ outcome: z.literal("result"), content: z.string(), class: DataClass, untrusted: z.boolean(), truncated: z.boolean() })
+    .strictObject({
+      outcome: z.literal("result"),
+      content: z.string(),
+      class: DataClass,
+      untrusted: z.boolean(),
+      truncated: z.boolean(),
+    })
     .readonly(),
   z.strictObject({ outcome: z.literal("failed"), message: z.string() }).readonly(),
   z.strictObject({ outcome: z.literal("denied"), reason: DenialReason }).readonly(),
@@ -35,7 +41,7 @@ export const ToolOutcome = z.discriminatedUnion("outcome", [
 export type ToolOutcome = z.infer<typeof ToolOutcome>;
 
 /** The final answer to a tool request. */
-export const ToolResponse = z.strictObject({ kind: z.literal("tool_response"), body: ToolOutcome });
+export const ToolResponse = z.strictObject({ kind: z.literal("tool_response"), body: ToolOutcome }).readonly();
 export type ToolResponse = z.infer<typeof ToolResponse>;
 
 /** Sent once, not final, while the owner is asked. */

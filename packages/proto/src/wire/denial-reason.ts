@@ -21,7 +21,7 @@ export const DenialReason = z.enum([
 export type DenialReason = z.infer<typeof DenialReason>;
 
 /** The fixed sentence for the model: it names no grant, path or state, which the model could use to steer. */
-export const DENIAL_SENTENCES: Readonly<Record<DenialReason, string>> = {
+export const DENIAL_SENTENCES: Readonly<Record<DenialReason, string>> = Object.freeze({
   no_grant: "Denied: no grant of the owner allows this call.",
   invalid_arguments: "Denied: the arguments do not fit this tool.",
   grants_invalid: "Denied: the owner's grants cannot be read right now.",
@@ -37,4 +37,4 @@ export const DENIAL_SENTENCES: Readonly<Record<DenialReason, string>> = {
   low_space: "Denied: the disk is almost full.",
   throttled: "Denied: too many requests.",
   shutting_down: "Denied: the box is shutting down.",
-};
+});

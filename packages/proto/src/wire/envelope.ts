@@ -4,11 +4,14 @@ import { encodeFrame } from "../frame/frame.ts";
 import { SafeInteger } from "../ids/integers.ts";
 import { canonicalJson } from "../json/canonical-json.ts";
 import { parseShape } from "../json/parse-shape.ts";
-import { readJsonBytes } from "../json/read-json.ts";
+import { readJson, readJsonBytes } from "../json/read-json.ts";
 import { quoteText } from "../text/escape-text.ts";
 
 /** The version of the wire contract. */
 export const WIRE_VERSION = 1;
+
+/** A later version may have another envelope, so its number is judged before anything else is. */
+const Version = z.object({ v: SafeInteger });
 
 const Head = z.strictObject({
   v: SafeInteger,
@@ -36,20 +39,36 @@ export type Decoded<M> =
   | { readonly kind: "message"; readonly envelope: Envelope<M> }
   | { readonly kind: "bad_frame" | "bad_version" | "bad_message"; readonly detail: string };
 
-/** Puts a message into an envelope and a frame. Schema first: what a peer would refuse is never sent. */
+/** What canonical JSON writes for every lone surrogate begins so. */
+const SURROGATE_ESCAPE = "\\ud";
+
+/**
+ * Puts a message into an envelope and a frame. What a peer would refuse is never sent.
+ *
+ * @throws {z.ZodError} when the message isn't of `schema`, or the id no integer in 0..2^53-1
+ * @throws {RangeError} when a string in it is no well-formed Unicode (text of foreign JSON may not be: make it so where it is read),
+ *   or the frame would be larger than MAX_FRAME
+ */
 export function encodeMessage<M extends AnyMessage>(schema: z.ZodType<M>, envelope: Envelope<M>): Buffer {
   const { kind, body } = schema.parse(envelope.message);
-  return encodeFrame(canonicalJson({ v: WIRE_VERSION, id: envelope.id, final: envelope.final, kind, body }));
+  const text = canonicalJson({ v: WIRE_VERSION, id: SafeInteger.parse(envelope.id), final: envelope.final, kind, body });
+  if (text.includes(SURROGATE_ESCAPE) && readJson(text).kind === "invalid") {
+    throw new RangeError("expected well-formed text in a message");
+  }
+  return encodeFrame(text);
 }
 
-/** Reads a frame's body as a message of `schema`. */
+/** Reads a frame's body as a message of `schema`, frozen at every depth. */
 export function decodeMessage<M extends AnyMessage>(schema: z.ZodType<M>, bytes: Uint8Array): Decoded<M> {
   const reading = readJsonBytes(bytes);
   if (reading.kind === "invalid") return { kind: "bad_frame", detail: reading.problem };
+  const version = parseShape(Version, reading.value);
+  if (version.kind === "invalid") return { kind: "bad_message", detail: version.problem };
+  const { v } = version.value;
+  if (v !== WIRE_VERSION) return { kind: "bad_version", detail: `expected version ${WIRE_VERSION}, got ${v}` };
   const head = parseShape(Head, reading.value);
   if (head.kind === "invalid") return { kind: "bad_message", detail: head.problem };
-  const { v, id, final, kind, body } = head.value;
-  if (v !== WIRE_VERSION) return { kind: "bad_version", detail: `expected version ${WIRE_VERSION}, got ${v}` };
+  const { id, final, kind, body } = head.value;
   const message = parseShape(schema, { kind, body });
   if (message.kind === "invalid") return { kind: "bad_message", detail: `${quoteText(kind)}: ${message.problem}` };
   return { kind: "message", envelope: { id, final, message: message.value } };

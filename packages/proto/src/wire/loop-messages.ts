@@ -23,8 +23,8 @@ export type LoopRequest = z.infer<typeof LoopRequest>;
 function event<K extends string, S extends z.core.$ZodLooseShape>(
   name: K,
   fields: S,
-): z.ZodObject<{ event: z.ZodLiteral<K> } & S, z.core.$strict> {
-  return z.strictObject({ event: z.literal(name), ...fields });
+): z.ZodReadonly<z.ZodObject<{ event: z.ZodLiteral<K> } & S, z.core.$strict>> {
+  return z.strictObject({ event: z.literal(name), ...fields }).readonly();
 }
 
 /** What happens during a turn. `tool` is always the target tool, as the model named it. */
@@ -48,20 +48,27 @@ export const TurnEvent = z.discriminatedUnion("event", [
 export type TurnEvent = z.infer<typeof TurnEvent>;
 
 /** Tokens of a turn, over all its requests. `cached` is null where the server doesn't say. */
-export const Usage = z
-  .strictObject({ prompt: SafeInteger, completion: SafeInteger, cached: SafeInteger.nullable() })
-  .readonly();
+export const Usage = z.strictObject({ prompt: SafeInteger, completion: SafeInteger, cached: SafeInteger.nullable() }).readonly();
 export type Usage = z.infer<typeof Usage>;
 
-export const TurnEventMessage = z.strictObject({ kind: z.literal("turn_event"), body: TurnEvent });
+export const TurnEventMessage = z.strictObject({ kind: z.literal("turn_event"), body: TurnEvent }).readonly();
 export const TurnDone = message("turn_done", { content: z.string(), usage: Usage });
 export const LoopOk = message("ok", {});
 
-export const SessionSummary = z.strictObject({ session: SessionId, turns: SafeInteger, busy: z.boolean(), updated: Timestamp }).readonly();
+export const SessionSummary = z
+  .strictObject({ session: SessionId, turns: SafeInteger, busy: z.boolean(), updated: Timestamp })
+  .readonly();
 export type SessionSummary = z.infer<typeof SessionSummary>;
 export const SessionList = message("session_list", { sessions: z.array(SessionSummary).readonly() });
 /** The answer to `rewind`: the new session. */
 export const SessionStarted = message("session_started", { session: SessionId });
 
-export const LoopAnswer = z.discriminatedUnion("kind", [TurnEventMessage, TurnDone, LoopOk, SessionList, SessionStarted, ErrorMessage]);
+export const LoopAnswer = z.discriminatedUnion("kind", [
+  TurnEventMessage,
+  TurnDone,
+  LoopOk,
+  SessionList,
+  SessionStarted,
+  ErrorMessage,
+]);
 export type LoopAnswer = z.infer<typeof LoopAnswer>;

@@ -5,6 +5,6 @@ import { z } from "zod";
 export function message<K extends string, S extends z.core.$ZodLooseShape>(
   kind: K,
   body: S,
-): z.ZodObject<{ kind: z.ZodLiteral<K>; body: z.ZodReadonly<z.ZodObject<S, z.core.$strict>> }, z.core.$strict> {
-  return z.strictObject({ kind: z.literal(kind), body: z.strictObject(body).readonly() });
+): z.ZodReadonly<z.ZodObject<{ kind: z.ZodLiteral<K>; body: z.ZodReadonly<z.ZodObject<S, z.core.$strict>> }, z.core.$strict>> {
+  return z.strictObject({ kind: z.literal(kind), body: z.strictObject(body).readonly() }).readonly();
 }
