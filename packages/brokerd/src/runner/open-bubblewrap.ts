@@ -1,0 +1,92 @@
+/** Opens the bubblewrap runtime: finds the programs, checks that limits hold, and starts one box to see that it works. */
+import { lstat, readlink, writeFile } from "node:fs/promises";
+import { AbsPath, quoteText } from "@boxmaker/proto";
+import type { SystemDirectory } from "./bubblewrap/bubblewrap-arguments.ts";
+import { BubblewrapLauncher } from "./bubblewrap/bubblewrap-launcher.ts";
+import { seccompProgram } from "./bubblewrap/seccomp-program.ts";
+import { runCommand } from "./host-command.ts";
+import type { Opening, RunnerPlace } from "./opening.ts";
+import { probe } from "./probe.ts";
+import { memoryBytes, type RunnerConfig } from "./runner-config.ts";
+import { SandboxRuntime } from "./sandbox-runtime.ts";
+
+const DEADLINE_MS = 10_000;
+/** Limits that need no cgroup: no core dumps, few descriptors, no file beyond 100 MiB. */
+const PRLIMIT = ["prlimit", "--core=0:0", "--nofile=256:256", "--fsize=104857600:104857600", "--"] as const;
+const SYSTEM_PATHS = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/alternatives", "/etc/ld.so.cache"] as const;
+
+function refused(problem: string): Opening {
+  return { kind: "refused", problem };
+}
+
+/** Checks bubblewrap and its limits. */
+export async function openBubblewrap(config: RunnerConfig, place: RunnerPlace): Promise<Opening> {
+  const version = await runCommand(config.bubblewrap, ["--version"], DEADLINE_MS);
+  if (version.kind === "failed" || version.status !== 0) {
+    const problem = version.kind === "failed" ? version.problem : version.stderr.trim();
+    return refused(`bubblewrap ${quoteText(config.bubblewrap)}: ${quoteText(problem)}; see docs/runbook.md#bubblewrap-unusable`);
+  }
+  const filter = seccompProgram(process.arch);
+  if (filter === undefined) return refused(`no system call filter for ${process.arch}; see docs/runbook.md#system-call-filter`);
+  const scope = scopeCommand(config, place.uid);
+  const limitsProblem = await findLimitsProblem(config, scope);
+  if (limitsProblem !== undefined && config.limits === "enforced") {
+    return refused(`limits can't be enforced: ${quoteText(limitsProblem)}; see docs/runbook.md#limits-not-enforced`);
+  }
+  const emptyFile = AbsPath.parse(`${place.directory}/empty`);
+  await writeFile(emptyFile, "", { mode: 0o444 });
+  const [first, ...rest] = limitsProblem === undefined ? [...scope, ...PRLIMIT] : PRLIMIT;
+  const launcher = new BubblewrapLauncher({
+    command: [first, ...rest, config.bubblewrap],
+    boxes: { node: place.node, toolkit: place.toolkit, system: await findSystem(), emptyFile },
+    filter,
+  });
+  const problem = await probe(launcher);
+  if (problem !== undefined) {
+    return refused(`bubblewrap can't run a box: ${quoteText(problem)}; see docs/runbook.md#bubblewrap-unusable`);
+  }
+  const notices = limitsProblem === undefined ? [] : [`boxes have no memory and process limits: ${limitsProblem}`];
+  return { kind: "ready", runtime: new SandboxRuntime(launcher, config), notices };
+}
+
+/** A transient scope of systemd around each box: the only way to a cgroup of one's own. It becomes the command it is given. */
+function scopeCommand(config: RunnerConfig, uid: number): readonly [string, ...string[]] {
+  const manager = uid === 0 ? "--system" : "--user";
+  const properties = [`MemoryMax=${memoryBytes(config)}`, "MemorySwapMax=0", `TasksMax=${config.pids}`];
+  return [
+    "systemd-run",
+    manager,
+    "--scope",
+    "--quiet",
+    "--collect",
+    ...properties.map((property) => `--property=${property}`),
+    "--",
+  ];
+}
+
+/** Makes a scope and reads its limits back from the kernel: systemd accepts limits that it can't set. */
+async function findLimitsProblem(
+  config: RunnerConfig,
+  [program, ...args]: readonly [string, ...string[]],
+): Promise<string | undefined> {
+  const script = 'group=/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup); cat "$group/memory.max" "$group/pids.max"';
+  const result = await runCommand(program, [...args, "/bin/sh", "-c", script], DEADLINE_MS);
+  if (result.kind === "failed") return `systemd-run: ${result.problem}`;
+  if (result.status !== 0) return `systemd-run: ${result.stderr.trim()}`;
+  const expected = `${memoryBytes(config)}\n${config.pids}\n`;
+  return result.stdout === expected ? undefined : "systemd does not set the memory and process limits of a scope";
+}
+
+async function findSystem(): Promise<readonly SystemDirectory[]> {
+  const found: SystemDirectory[] = [];
+  for (const text of SYSTEM_PATHS) {
+    const path = AbsPath.parse(text);
+    try {
+      const stats = await lstat(path);
+      found.push(stats.isSymbolicLink() ? { kind: "link", path, target: await readlink(path) } : { kind: "directory", path });
+    } catch {
+      // Not every system has every one of them, and a box that misses one it needs is found by the probe.
+    }
+  }
+  return found;
+}

@@ -1,0 +1,97 @@
+/** Opens the podman runtime: everything that could refuse a call later is asked of podman now. */
+import { readFile, writeFile } from "node:fs/promises";
+import { AbsPath, quoteText } from "@boxmaker/proto";
+import { MACHINES } from "./bubblewrap/system-calls.ts";
+import type { Opening, RunnerPlace } from "./opening.ts";
+import type { PodmanBoxes } from "./podman/podman-arguments.ts";
+import { askHost, askImage, type PodmanHost } from "./podman/podman-host.ts";
+import { PodmanLauncher } from "./podman/podman-launcher.ts";
+import { hardenProfile } from "./podman/seccomp-profile.ts";
+import { probe } from "./probe.ts";
+import type { RunnerConfig } from "./runner-config.ts";
+import { SandboxRuntime } from "./sandbox-runtime.ts";
+
+/** Tried where podman's own choice can't run a box: on a hybrid cgroup machine crun can't, and runc can. */
+const SECOND_RUNTIME = "runc";
+
+type Setup =
+  | { readonly kind: "ok"; readonly boxes: Omit<PodmanBoxes, "ociRuntime"> }
+  | { readonly kind: "refused"; readonly problem: string };
+
+function refused(problem: string): { readonly kind: "refused"; readonly problem: string } {
+  return { kind: "refused", problem };
+}
+
+/** Checks podman, its limits, the image and the filter, starts one box to see that it works, and removes what a crash left. */
+export async function openPodman(config: RunnerConfig, place: RunnerPlace): Promise<Opening> {
+  const host = await askHost(config.podman);
+  if (host.kind === "failed") {
+    return refused(`podman ${quoteText(config.podman)}: ${quoteText(host.problem)}; see docs/runbook.md#podman-unusable`);
+  }
+  const setup = await prepare(config, host.value, place);
+  if (setup.kind === "refused") return setup;
+  const notices = host.value.limitsProblem === null ? [] : [`boxes have no memory and process limits: ${host.value.limitsProblem}`];
+  const candidates = config.oci_runtime === null ? [null, SECOND_RUNTIME] : [config.oci_runtime];
+  const problems: string[] = [];
+  for (const ociRuntime of candidates) {
+    const launcher = new PodmanLauncher(config.podman, { ...setup.boxes, ociRuntime }, place.warn);
+    const left = problems.length === 0 ? await launcher.sweep() : 0;
+    if (left === undefined) return refused("leftover containers could not be removed; see docs/runbook.md#leftover-containers");
+    if (left > 0) notices.push(`removed ${left} containers that an earlier brokerd left`);
+    const problem = await probe(launcher);
+    if (problem === undefined) {
+      if (problems.length > 0) notices.push(`boxes are run by ${SECOND_RUNTIME}, because ${host.value.ociRuntime} can't here`);
+      return { kind: "ready", runtime: new SandboxRuntime(launcher, config), notices };
+    }
+    problems.push(`${ociRuntime ?? host.value.ociRuntime}: ${problem}`);
+  }
+  return refused(`podman can't run a box: ${quoteText(problems.join("; "))}; see docs/runbook.md#podman-unusable`);
+}
+
+async function prepare(config: RunnerConfig, host: PodmanHost, place: RunnerPlace): Promise<Setup> {
+  if (host.limitsProblem !== null && config.limits === "enforced") {
+    return refused(`limits can't be enforced: ${host.limitsProblem}; see docs/runbook.md#limits-not-enforced`);
+  }
+  if (config.image === null) return refused("runner.image is not set; see docs/runbook.md#tools-image-missing");
+  const image = await askImage(config.podman, config.image);
+  if (image.kind === "failed") {
+    return refused(`the image ${quoteText(config.image)}: ${quoteText(image.problem)}; see docs/runbook.md#tools-image-missing`);
+  }
+  if (!MACHINES.has(process.arch)) {
+    return refused(`no system call filter for ${process.arch}; see docs/runbook.md#system-call-filter`);
+  }
+  const seccompProfile = AbsPath.parse(`${place.directory}/seccomp.json`);
+  const emptyFile = AbsPath.parse(`${place.directory}/empty`);
+  const problem = await writeProfile(host.seccompProfile, seccompProfile);
+  if (problem !== undefined) {
+    return refused(`the system call filter ${quoteText(host.seccompProfile)}: ${problem}; see docs/runbook.md#system-call-filter`);
+  }
+  await writeFile(emptyFile, "", { mode: 0o444 });
+  const { uid, gid } = place;
+  return {
+    kind: "ok",
+    boxes: {
+      instance: place.instance,
+      image: image.value,
+      user: host.rootless ? { kind: "rootless" } : { kind: "root", uid, gid },
+      limits: host.limitsProblem === null ? { memory: config.memory, pids: config.pids } : null,
+      seccompProfile,
+      emptyFile,
+    },
+  };
+}
+
+/** Makes our filter out of podman's. Returns what is wrong with that, if anything. */
+async function writeProfile(from: string, to: AbsPath): Promise<string | undefined> {
+  let bytes: Buffer;
+  try {
+    bytes = await readFile(from);
+  } catch {
+    // Without podman's profile there is nothing to build on, and a box without a filter isn't started.
+    return "can't be read";
+  }
+  const profile = hardenProfile(bytes);
+  if (profile.kind === "invalid") return quoteText(profile.problem);
+  await writeFile(to, profile.value, { mode: 0o600 });
+  return undefined;
+}

@@ -1,0 +1,76 @@
+/** What podman says about itself and about the image: asked once, at the start. */
+import { z } from "zod";
+import { type CommandResult, runCommand } from "../host-command.ts";
+
+const DEADLINE_MS = 30_000;
+
+const Host = z.object({
+  rootless: z.enum(["true", "false"]),
+  cgroups: z.string(),
+  manager: z.string(),
+  controllers: z.string(),
+  runtime: z.string(),
+  seccompProfile: z.string(),
+});
+
+/** What podman's boxes can be held to here. */
+export interface PodmanHost {
+  readonly rootless: boolean;
+  /** Why memory and process limits would not hold, or null where they do. */
+  readonly limitsProblem: string | null;
+  readonly ociRuntime: string;
+  readonly seccompProfile: string;
+}
+
+export type Asked<T> = { readonly kind: "ok"; readonly value: T } | { readonly kind: "failed"; readonly problem: string };
+
+const FORMAT = [
+  "{{.Host.Security.Rootless}}",
+  "{{.Host.CgroupsVersion}}",
+  "{{.Host.CgroupManager}}",
+  '{{join .Host.CgroupControllers ","}}',
+  "{{.Host.OCIRuntime.Name}}",
+  "{{.Host.Security.SECCOMPProfilePath}}",
+].join("|");
+
+function problemOf(result: CommandResult): string {
+  return result.kind === "failed" ? result.problem : result.stderr.trim() || `exit status ${result.status}`;
+}
+
+/** Asks `podman info`. */
+export async function askHost(podman: string): Promise<Asked<PodmanHost>> {
+  const result = await runCommand(podman, ["info", `--format=${FORMAT}`], DEADLINE_MS);
+  if (result.kind === "failed" || result.status !== 0) return { kind: "failed", problem: problemOf(result) };
+  const [rootless, cgroups, manager, controllers, runtime, seccompProfile] = result.stdout.trim().split("|");
+  const host = Host.safeParse({ rootless, cgroups, manager, controllers, runtime, seccompProfile });
+  if (!host.success) return { kind: "failed", problem: "its answer to podman info is of another form than expected" };
+  return {
+    kind: "ok",
+    value: {
+      rootless: host.data.rootless === "true",
+      limitsProblem: findLimitsProblem(host.data),
+      ociRuntime: host.data.runtime,
+      seccompProfile: host.data.seccompProfile,
+    },
+  };
+}
+
+/** Podman itself says nothing, or one line on standard error, and then runs boxes without the limits that it was given. */
+function findLimitsProblem({ rootless, cgroups, manager, controllers }: z.infer<typeof Host>): string | null {
+  const delegated = new Set(controllers.split(","));
+  const missing = ["memory", "pids"].filter((name) => !delegated.has(name));
+  if (missing.length > 0) return `the ${missing.join(" and ")} controller is not available`;
+  if (rootless === "false") return null;
+  if (cgroups !== "v2") return `rootless podman can't limit memory and processes on cgroup ${cgroups}`;
+  return manager === "systemd" ? null : `rootless podman needs the systemd cgroup manager, and this is ${manager}`;
+}
+
+/** The image's id, `sha256:…`, if it is there. */
+export async function askImage(podman: string, reference: string): Promise<Asked<string>> {
+  const result = await runCommand(podman, ["image", "inspect", "--format={{.Id}}", reference], DEADLINE_MS);
+  if (result.kind === "failed" || result.status !== 0) return { kind: "failed", problem: problemOf(result) };
+  const id = result.stdout.trim().replace(/^sha256:/u, "");
+  return /^[0-9a-f]{64}$/u.test(id)
+    ? { kind: "ok", value: `sha256:${id}` }
+    : { kind: "failed", problem: "its id is of no known form" };
+}

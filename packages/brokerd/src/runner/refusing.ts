@@ -1,0 +1,14 @@
+/** The runtime of a configuration without `[runner]`: decides and records as ever, and runs nothing. */
+import type { RunOutcome, Runtime } from "./runtime.ts";
+
+/** Every call fails with a fixed sentence. */
+export const refusingRuntime: Runtime = {
+  name: "refusing",
+  image: null,
+  async run(): Promise<RunOutcome> {
+    return { kind: "error", code: "no_runner", detail: "no runner is configured" };
+  },
+  async [Symbol.asyncDispose](): Promise<void> {
+    // Nothing runs, so nothing has to be ended.
+  },
+};

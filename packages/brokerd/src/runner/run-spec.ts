@@ -1,0 +1,86 @@
+/** What a box is made from: sealed, and built from a decision alone. */
+import type { AbsPath, CallId, HostPattern, RunPlan, SessionId, ToolCall } from "@boxmaker/proto";
+import { type Decision, isDecision } from "../policy/decision.ts";
+import { lookAt, type MountSource } from "./mount-source.ts";
+
+/** A mount, and what was at its path when the spec was built. */
+export interface RunMount {
+  readonly path: AbsPath;
+  readonly writable: boolean;
+  readonly source: MountSource;
+}
+
+const SEAL: unique symbol = Symbol("run-spec");
+
+class SealedRunSpec {
+  readonly #session: SessionId;
+  readonly #call: CallId;
+  readonly #request: ToolCall;
+  readonly #plan: RunPlan;
+  readonly #mounts: readonly RunMount[];
+
+  constructor(seal: typeof SEAL, decision: Decision) {
+    if (seal !== SEAL) throw new TypeError("a RunSpec is built from a decision only");
+    this.#session = decision.session;
+    this.#call = decision.call;
+    this.#request = decision.request;
+    this.#plan = decision.run;
+    this.#mounts = Object.freeze(
+      decision.run.mounts.map(({ path, writable }) => Object.freeze({ path, writable, source: Object.freeze(lookAt(path)) })),
+    );
+    Object.freeze(this);
+  }
+
+  static is(value: unknown): value is SealedRunSpec {
+    return typeof value === "object" && value !== null && #plan in value;
+  }
+
+  get session(): SessionId {
+    return this.#session;
+  }
+
+  get call(): CallId {
+    return this.#call;
+  }
+
+  get request(): ToolCall {
+    return this.#request;
+  }
+
+  /** The runtime and image that the decision was made for. */
+  get plan(): RunPlan {
+    return this.#plan;
+  }
+
+  get mounts(): readonly RunMount[] {
+    return this.#mounts;
+  }
+
+  /** Paths below mounts that the box must not see. */
+  get masked(): readonly AbsPath[] {
+    return this.#plan.masked;
+  }
+
+  /** Hosts that the box may reach; empty: it has no network. */
+  get egress(): readonly HostPattern[] {
+    return this.#plan.hosts;
+  }
+}
+
+/** Everything that a box holds. Made by {@link buildRunSpec} only. */
+export type RunSpec = SealedRunSpec;
+
+/** Whether a value was made by {@link buildRunSpec}. */
+export function isRunSpec(value: unknown): value is RunSpec {
+  return SealedRunSpec.is(value);
+}
+
+/**
+ * Builds the spec of a decision, and looks at what is at its mounts now.
+ *
+ * @throws {TypeError} when the decision is a forgery
+ */
+export function buildRunSpec(decision: Decision): RunSpec {
+  if (!isDecision(decision)) throw new TypeError("a RunSpec is built from a decision only");
+  return new SealedRunSpec(SEAL, decision);
+}
