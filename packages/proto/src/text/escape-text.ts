@@ -4,9 +4,12 @@
 
 /**
  * What is escaped: every control, format (bidi, zero-width, tags), surrogate, private and unassigned code point, line and
- * paragraph separators, and the invisible or blank letters that `\p{C}` doesn't cover.
+ * paragraph separators, what is invisible by default (fillers, variation selectors), and the two blank symbols.
+ *
+ * Joiners and variation selectors of emoji and of some scripts are among them: a reader loses a ligature, where otherwise two
+ * different texts would look the same.
  */
-const UNSAFE = /[\p{C}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\u{e0100}-\u{e01ef}]/gu;
+const UNSAFE = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u{1d159}]/gu;
 const UNSAFE_BUT_LAYOUT = new RegExp(`(?![\\n\\t])${UNSAFE.source}`, "gu");
 
 function escapeCodePoint(character: string): string {
