@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { approval, decision, LogBuilder, result, soundLog, started, stopped } from "./log-builder.ts";
+import { readMemory } from "./read-memory.ts";
+
+const NOTHING = { total: 0, first: [] };
+
+function seqs(...first: readonly number[]): { total: number; first: readonly number[] } {
+  return { total: first.length, first };
+}
+
+test("a log in which everything was answered and finished leaves nothing open", async () => {
+  const { lists } = await readMemory(soundLog().build());
+  assert.deepEqual(lists, {
+    unansweredAsks: NOTHING,
+    unfinishedCalls: NOTHING,
+    recoveries: NOTHING,
+    clockSteps: NOTHING,
+    misnamedFiles: NOTHING,
+    strays: NOTHING,
+  });
+});
+
+test("an ask is open until it is answered, and a call from its decision or approval until its result", async () => {
+  const log = new LogBuilder()
+    .add(started(0), decision(1, "ask"), decision(2, "allowed"), decision(3, "ask"), approval(4, "approved"))
+    .add(decision(4, "ask"), approval(6, "approved", "denied"), decision(5, "ask"), approval(8, "expired"), decision(6, "denied"));
+  const { lists } = await readMemory(log.build());
+  assert.deepEqual(lists.unansweredAsks, seqs(2));
+  assert.deepEqual(lists.unfinishedCalls, seqs(3, 4));
+  assert.deepEqual(lists.strays, NOTHING);
+});
+
+test("an answer without its ask, a second one, and a result without its call are strays", async () => {
+  const log = new LogBuilder()
+    .add(started(0), approval(1, "refused"), decision(1, "ask"), approval(3, "refused"), approval(3, "approved"))
+    .add(result(3, 1), decision(2, "allowed"), result(7, 2), result(7, 2));
+  const { lists } = await readMemory(log.build());
+  assert.deepEqual(lists.strays, seqs(2, 5, 6, 9));
+  assert.deepEqual(lists.unfinishedCalls, NOTHING);
+});
+
+test("recoveries, clock steps and files that begin with an earlier day's record are listed", async () => {
+  const log = new LogBuilder().add(started(0));
+  const { offset } = log;
+  log.raw("half\n").add(log.recovery(offset, "half"));
+  log.day("2026-01-07");
+  log.time = "2026-01-04T08:00:00.000Z";
+  log.add(stopped(), started(3));
+  const { lists } = await readMemory(log.build());
+  assert.deepEqual(lists.recoveries, { total: 1, first: [{ seq: 2, file: "2026-01-05.jsonl", offset, bytes: 4 }] });
+  const step = { seq: 3, from: "2026-01-05T08:00:00.000Z", to: "2026-01-04T08:00:00.000Z" };
+  assert.deepEqual(lists.clockSteps, { total: 1, first: [step] });
+  assert.deepEqual(lists.misnamedFiles, { total: 1, first: [{ file: "2026-01-07.jsonl", time: "2026-01-04T08:00:00.000Z" }] });
+});
+
+test("a long list keeps its first hundred items and counts the rest", async () => {
+  const log = new LogBuilder().add(started(0));
+  for (let call = 1; call <= 150; call++) log.add(decision(call, "ask"), stopped(), approval(1, "gone"));
+  const { lists } = await readMemory(log.build());
+  assert.equal(lists.unansweredAsks.total, 150);
+  assert.equal(lists.unansweredAsks.first.length, 100);
+  assert.equal(lists.strays.total, 150);
+  assert.deepEqual(lists.strays.first.slice(0, 2), [4, 7]);
+});

@@ -1,0 +1,34 @@
+/** Reads a log that lies in memory, in chunks of a given size. */
+import { AuditChain, type AuditRecord, AuditTally, type ChainEnd, DayFileName, readLog, type TallyLists } from "@boxmaker/proto";
+import type { LogFiles } from "./log-builder.ts";
+
+export interface MemoryReading {
+  readonly end: ChainEnd;
+  readonly records: readonly AuditRecord[];
+  readonly lists: TallyLists;
+}
+
+async function* chunksOf(bytes: Buffer, size: number): AsyncGenerator<Uint8Array, void, undefined> {
+  const buffer = Buffer.alloc(size);
+  for (let start = 0; start < bytes.length; start += size) {
+    // One buffer for all chunks, as the readers of files have it.
+    const count = bytes.copy(buffer, 0, start, start + size);
+    yield buffer.subarray(0, count);
+  }
+}
+
+export async function readMemory(files: LogFiles, chunkSize = 65_536): Promise<MemoryReading> {
+  const records: AuditRecord[] = [];
+  const tally = new AuditTally();
+  const chain = new AuditChain((record, place) => {
+    records.push(record);
+    tally.add(record, place);
+  });
+  const names = [...files.keys()].sort();
+  const sources = names.map((name) => ({
+    name: DayFileName.parse(name),
+    chunks: chunksOf(files.get(name) ?? Buffer.alloc(0), chunkSize),
+  }));
+  const end = await readLog(sources, chain);
+  return { end, records, lists: tally.lists() };
+}
