@@ -30,7 +30,9 @@ function program(): Command {
 
   root
     .command("try")
-    .description("a whole box for one chat: sample notes and grants, the best sandbox and model server found, a verified log at the end")
+    .description(
+      "a whole box for one chat: sample notes and grants, the best sandbox and model server found, a verified log at the end",
+    )
     .option("--home <dir>", "where the box keeps everything", "boxmaker-try")
     .option("--say <text>", "one turn with this text, then the end")
     .option("--session <id>", "go on with this session, or start it")

@@ -31,7 +31,10 @@ export class Events {
   }
 
   approvalChanged(id: ApprovalId): void {
-    this.#log.warn("approval-changed", { approval: id, note: "the call would now have another effect; it waits to be looked at again" });
+    this.#log.warn("approval-changed", {
+      approval: id,
+      note: "the call would now have another effect; it waits to be looked at again",
+    });
   }
 
   requesterGone(session: SessionId, call: CallId): void {
@@ -43,7 +46,8 @@ export class Events {
     const text = JSON.stringify(problems);
     if (text === this.#lastProblems) return;
     this.#lastProblems = text;
-    for (const { file, line, problem } of problems) this.#log.error("grants-invalid", { file, line, problem, see: "docs/runbook.md#grants-invalid" });
+    for (const { file, line, problem } of problems)
+      this.#log.error("grants-invalid", { file, line, problem, see: "docs/runbook.md#grants-invalid" });
   }
 
   grantsValid(): void {

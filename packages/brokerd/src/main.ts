@@ -52,7 +52,10 @@ async function main(): Promise<void> {
   const reading = await readConfig(command.config);
   if (reading.kind === "invalid") return fail(1, `${reading.problem}; see docs/runbook.md#config-invalid`);
 
-  const log = openLog((line) => process.stderr.write(line), systemClock.now);
+  const log = openLog(
+    (line) => process.stderr.write(line),
+    () => systemClock.now(),
+  );
   const stop = new AbortController();
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stop.abort());
   const serving = await serve(reading.config, { version: VERSION, clock: systemClock, log });

@@ -1,9 +1,9 @@
 /** brokerd from its configuration to its last record: the order of start and stop. */
 import { stat } from "node:fs/promises";
 import type { Socket } from "node:net";
-import { type Clock, type Log } from "@boxmaker/edge/log";
+import type { Clock, Log } from "@boxmaker/edge/log";
 import type { UnixServer } from "@boxmaker/edge/socket";
-import { AbsPath, type AuditEvent, ApprovalId, joinClass, type Label, timestampFromMillis } from "@boxmaker/proto";
+import { AbsPath, ApprovalId, type AuditEvent, joinClass, type Label, timestampFromMillis } from "@boxmaker/proto";
 import { ApprovalTable } from "./approvals/approval-table.ts";
 import { Approvals } from "./approvals/approvals.ts";
 import { type AuditLog, openAuditLog } from "./audit/audit-log.ts";
@@ -44,7 +44,9 @@ export interface Broker {
 
 /** The box's own directories: no grant may name, hold or lie in one. */
 function ownDirectories(config: Config): readonly AbsPath[] {
-  const inHome = ["run", "audit", "broker", "sessions", "memory", "gateway", "etc"].map((name) => AbsPath.parse(`${config.home}/${name}`));
+  const inHome = ["run", "audit", "broker", "sessions", "memory", "gateway", "etc"].map((name) =>
+    AbsPath.parse(`${config.home}/${name}`),
+  );
   return [...inHome, config.auditDirectory, config.grantsDirectory];
 }
 
@@ -77,7 +79,8 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
   const notices = [...opened.notices];
 
   const runner: RunnerConfig | null = config.runner;
-  if (runner === null) notices.push("no [runner] in the config: every call that is allowed will fail; see docs/runbook.md#no-runner");
+  if (runner === null)
+    notices.push("no [runner] in the config: every call that is allowed will fail; see docs/runbook.md#no-runner");
   const ready = await openRuntime(runner, { warn: (line) => events.notice(line) });
   if (ready.kind === "refused") return ready;
   const runtime = resources.use(ready.runtime);
@@ -85,7 +88,8 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
 
   const ledger = openLedger(config, { audit, states, runtime, clock, events });
   const started: AuditEvent = { kind: "started", version, config_sha256: config.sha256, head: audit.head };
-  if (!(await ledger.note(started))) return { kind: "refused", problem: "the audit log can't be written; see docs/runbook.md#audit-unavailable" };
+  if (!(await ledger.note(started)))
+    return { kind: "refused", problem: "the audit log can't be written; see docs/runbook.md#audit-unavailable" };
   await endEarlierAsks(ledger);
 
   const table = new ApprovalTable<AskEnd>(config.approvals.maxPending);
@@ -103,7 +107,13 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
   const listenings = [
     () => serveSocket(brokerSocket("broker", sockets.broker, "terminal", calls), limits, events, open),
     ...(sockets.brokerMcp === null ? [] : [mcp(sockets.brokerMcp)]),
-    () => serveSocket(adminSocket({ path: sockets.admin, ledger, approvals, table, version, started: startedAt }), limits, events, open),
+    () =>
+      serveSocket(
+        adminSocket({ path: sockets.admin, ledger, approvals, table, version, started: startedAt }),
+        limits,
+        events,
+        open,
+      ),
   ];
   function mcp(path: AbsPath) {
     return () => serveSocket(brokerSocket("broker-mcp", path, "mcp", calls), limits, events, open);
@@ -111,7 +121,8 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
   const servers: UnixServer[] = [];
   for (const listen of listenings) {
     const listening = await listen();
-    if (listening.kind === "refused") return { kind: "refused", problem: `${listening.problem}; see docs/runbook.md#socket-refused` };
+    if (listening.kind === "refused")
+      return { kind: "refused", problem: `${listening.problem}; see docs/runbook.md#socket-refused` };
     servers.push(resources.use(listening.server));
   }
 
@@ -160,5 +171,6 @@ function openLedger(config: Config, { audit, states, runtime, clock, events }: L
 
 /** Asks that waited when an earlier brokerd ended can't be answered any more; the log says so. */
 async function endEarlierAsks(ledger: Ledger): Promise<void> {
-  for (const seq of ledger.states.openAsks) await ledger.close(ApprovalId.parse(seq), "gone", { by: "brokerd", user: null }, "restart");
+  for (const seq of ledger.states.openAsks)
+    await ledger.close(ApprovalId.parse(seq), "gone", { by: "brokerd", user: null }, "restart");
 }

@@ -33,7 +33,10 @@ export function hasRoomForSockets(home: string): boolean {
 export function layoutOf(home: string, run: string = join(resolve(home), "run")): LayoutResult {
   const root = AbsPath.safeParse(resolve(home));
   if (!root.success || /[:,]/u.test(root.data)) {
-    return { kind: "invalid", problem: `can't use ${quoteText(home)} as home: expected a path without ':', ',' and control characters` };
+    return {
+      kind: "invalid",
+      problem: `can't use ${quoteText(home)} as home: expected a path without ':', ',' and control characters`,
+    };
   }
   const below = (path: string): AbsPath => AbsPath.parse(join(root.data, path));
   const socket = (path: string): AbsPath => AbsPath.parse(join(run, path));

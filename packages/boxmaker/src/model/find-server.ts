@@ -1,4 +1,5 @@
 /** Looks for a model server at the ports where the usual ones listen. */
+import { readForeignJson } from "@boxmaker/proto";
 import { type Listener, readListeners } from "./listeners.ts";
 
 /** A server that answered. `model` is the first that it offers. */
@@ -25,7 +26,8 @@ export async function probeServer(url: string): Promise<FoundServer | undefined>
     const text = await response.text();
     if (!response.ok || text.length > MAX_ANSWER) return undefined;
     // A foreign format, read leniently: only the first model's id is used.
-    const model = firstModel(JSON.parse(text) as unknown);
+    const reading = readForeignJson(text);
+    const model = reading.kind === "value" ? firstModel(reading.value) : undefined;
     return model === undefined ? undefined : { url, model };
   } catch {
     // Not a server of this kind: the next port is tried.
@@ -37,7 +39,7 @@ export async function probeServer(url: string): Promise<FoundServer | undefined>
  * The first usual loopback port where a model server answers. A listener that belongs to neither this user nor root is passed over:
  * the owner must name it.
  */
-export async function findServer(listeners: readonly Listener[] | undefined = undefined): Promise<FoundServer | undefined> {
+export async function findServer(listeners?: readonly Listener[]): Promise<FoundServer | undefined> {
   const known = listeners ?? (await readListeners());
   const ours = new Set(known.filter(({ uid }) => uid === 0 || uid === process.getuid?.()).map(({ port }) => port));
   for (const port of USUAL_PORTS.filter((usual) => ours.has(usual))) {

@@ -2,6 +2,7 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
+import type { Clock } from "@boxmaker/edge/log";
 import type { Program } from "./role-program.ts";
 
 /** How a daemon ended. */
@@ -25,11 +26,13 @@ const STOP_MS = 10_000;
 /** A daemon that has said it is ready. */
 export class Daemon {
   readonly #child: ChildProcessByStdio<null, Readable, Readable>;
+  readonly #clock: Clock;
   /** Resolves when the process has ended. Never rejects. */
   readonly exited: Promise<Exit>;
 
-  constructor(child: ChildProcessByStdio<null, Readable, Readable>, exited: Promise<Exit>) {
+  constructor(child: ChildProcessByStdio<null, Readable, Readable>, exited: Promise<Exit>, clock: Clock) {
     this.#child = child;
+    this.#clock = clock;
     this.exited = exited;
   }
 
@@ -40,11 +43,13 @@ export class Daemon {
   /** Ends the process: SIGTERM, and SIGKILL where it hasn't ended after ten seconds. */
   async stop(): Promise<Exit> {
     this.#child.kill("SIGTERM");
-    const timer = setTimeout(() => this.#child.kill("SIGKILL"), STOP_MS);
+    const ended = new AbortController();
+    const kill = (): void => void this.#child.kill("SIGKILL");
+    this.#clock.sleep(STOP_MS, ended.signal).then(kill, () => undefined);
     try {
       return await this.exited;
     } finally {
-      clearTimeout(timer);
+      ended.abort();
     }
   }
 }
@@ -53,7 +58,7 @@ export class Daemon {
  * Starts a daemon and waits for the line that begins with `<name>: ready`. What it says before that on standard error is the reason
  * where it ends instead.
  */
-export async function startDaemon(name: string, program: Program, onLine: LineListener): Promise<Start> {
+export async function startDaemon(name: string, program: Program, onLine: LineListener, clock: Clock): Promise<Start> {
   const child = spawn(program.command, program.args, {
     env: program.env,
     stdio: ["ignore", "pipe", "pipe"],
@@ -79,14 +84,16 @@ export async function startDaemon(name: string, program: Program, onLine: LineLi
     lastError = line;
     onLine(line, "stderr");
   });
-  const timer = setTimeout(() => {
+  const decided = new AbortController();
+  const giveUp = (): void => {
     decide({ problem: "didn't become ready in time" });
     child.kill("SIGKILL");
-  }, START_MS);
+  };
+  clock.sleep(START_MS, decided.signal).then(giveUp, () => undefined);
   const result = await outcome;
-  clearTimeout(timer);
+  decided.abort();
   if ("problem" in result) return { kind: "failed", problem: result.problem };
-  return { kind: "ready", daemon: new Daemon(child, exited), line: result.ready };
+  return { kind: "ready", daemon: new Daemon(child, exited, clock), line: result.ready };
 }
 
 /** `exit 1`, or `killed by SIGKILL`. */

@@ -14,7 +14,19 @@ export interface Program {
 }
 
 /** Variables that a role may see: where programs and the user's container storage are, and how times and texts look. */
-const PASSED_ON = ["PATH", "HOME", "USER", "LOGNAME", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "TZ", "LANG", "LC_ALL", "TMPDIR"];
+const PASSED_ON = [
+  "PATH",
+  "HOME",
+  "USER",
+  "LOGNAME",
+  "XDG_RUNTIME_DIR",
+  "XDG_CONFIG_HOME",
+  "XDG_DATA_HOME",
+  "TZ",
+  "LANG",
+  "LC_ALL",
+  "TMPDIR",
+];
 /** What the owner's own terminal program sees besides. */
 const PASSED_TO_TERMINAL = [...PASSED_ON, "TERM", "COLORTERM", "NO_COLOR", "COLUMNS", "LINES"];
 
@@ -43,7 +55,11 @@ export function daemonProgram(role: RoleName, args: readonly string[]): Program 
 
 /** The command line of a program that talks with the owner on the terminal. */
 export function terminalProgram(role: RoleName, args: readonly string[]): Program {
-  return { command: process.execPath, args: ["--disable-sigusr1", mainOf(role), ...args], env: cleanEnvironment(PASSED_TO_TERMINAL) };
+  return {
+    command: process.execPath,
+    args: ["--disable-sigusr1", mainOf(role), ...args],
+    env: cleanEnvironment(PASSED_TO_TERMINAL),
+  };
 }
 
 /** The shell's exit status for a process that a signal ended. */

@@ -1,8 +1,10 @@
 /** Watches the roles of one box: says when one ends, starts it again, and stops them all in the right order. */
+import type { Clock } from "@boxmaker/edge/log";
 import { type Daemon, describeExit, type LineListener, startDaemon } from "./daemon.ts";
 import type { Program } from "./role-program.ts";
 
 export interface SupervisorOptions {
+  readonly clock: Clock;
   /** One line for the owner. Must not throw. */
   readonly say: (line: string) => void;
   /** Takes what the role `name` writes. Must not throw. */
@@ -32,7 +34,7 @@ export class Supervisor {
 
   /** Starts one role; it is watched from then on. */
   async start(name: string, program: Program): Promise<RoleStart> {
-    const started = await startDaemon(name, program, this.#listener(name));
+    const started = await startDaemon(name, program, this.#listener(name), this.#options.clock);
     if (started.kind === "failed") return started;
     const role: Role = { name, program, daemon: started.daemon };
     this.#roles.push(role);
@@ -51,7 +53,8 @@ export class Supervisor {
     this.#stopping.abort();
     for (const role of this.#roles.toReversed()) {
       const exit = await role.daemon.stop();
-      if (exit.code !== 0) this.#options.say(`${role.name} did not end cleanly (${describeExit(exit)}); see docs/runbook.md#role-ended`);
+      if (exit.code !== 0)
+        this.#options.say(`${role.name} did not end cleanly (${describeExit(exit)}); see docs/runbook.md#role-ended`);
     }
     await Promise.all(this.#watches);
   }
@@ -67,9 +70,9 @@ export class Supervisor {
       if (this.#stopping.signal.aborted) return;
       this.#options.say(`${role.name} ended (${describeExit(exit)}) and is started again; see docs/runbook.md#role-ended`);
       for (;;) {
-        await pause(backoff, this.#stopping.signal);
+        await this.#options.clock.sleep(backoff, this.#stopping.signal).catch(() => undefined);
         if (this.#stopping.signal.aborted) return;
-        const started = await startDaemon(role.name, role.program, this.#listener(role.name));
+        const started = await startDaemon(role.name, role.program, this.#listener(role.name), this.#options.clock);
         if (this.#stopping.signal.aborted) {
           if (started.kind === "ready") await started.daemon.stop();
           return;
@@ -83,17 +86,4 @@ export class Supervisor {
       }
     }
   }
-}
-
-/** Waits, or returns at once when the signal aborts. */
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", done, { once: true });
-  });
 }

@@ -41,7 +41,10 @@ export async function runtimeChoices(
   if (wanted === undefined || wanted === "podman") {
     const image = await findImage();
     if (image === undefined) {
-      skipped.push({ runtime: "podman", why: "there is no tools image: install podman and mmdebstrap and run `boxmaker image build`" });
+      skipped.push({
+        runtime: "podman",
+        why: "there is no tools image: install podman and mmdebstrap and run `boxmaker image build`",
+      });
     } else {
       const toml = `runtime = "podman"\nimage = ${tomlString(image)}\n`;
       choices.push({ runtime: "podman", toml, why: "each tool runs in a throw-away container" });

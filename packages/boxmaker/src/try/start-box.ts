@@ -36,7 +36,8 @@ async function openModel(options: StartOptions): Promise<{ url: string; model: s
   const { supervisor, say } = options;
   if (options.model !== undefined && options.model !== "demo") {
     const named = await probeServer(options.model);
-    if (named === undefined) return `no OpenAI-compatible server answers at ${quoteText(options.model)}; see docs/runbook.md#model-server-not-found`;
+    if (named === undefined)
+      return `no OpenAI-compatible server answers at ${quoteText(options.model)}; see docs/runbook.md#model-server-not-found`;
     say(`model: ${quoteText(named.model)} at ${named.url}`);
     return named;
   }
@@ -78,7 +79,10 @@ export async function startBox(options: StartOptions): Promise<BoxStart> {
   const { layout, supervisor } = options;
   const model = await openModel(options);
   if (typeof model === "string") return failed(model);
-  const proxy = await supervisor.start("inferproxy", daemonProgram("inferproxy", ["--listen", layout.sockets.infer, "--upstream", model.url]));
+  const proxy = await supervisor.start(
+    "inferproxy",
+    daemonProgram("inferproxy", ["--listen", layout.sockets.infer, "--upstream", model.url]),
+  );
   if (proxy.kind === "failed") return failed(proxy.problem);
   const broker = await startBroker(options);
   if (broker.kind === "failed") return broker;

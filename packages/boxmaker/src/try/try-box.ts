@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { appendFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { systemClock } from "@boxmaker/edge/log";
 import type { RuntimeName } from "@boxmaker/proto";
 import { hasRoomForSockets, type Layout, layoutOf } from "../home/layout.ts";
 import { makeHome } from "../home/make-home.ts";
@@ -77,6 +78,7 @@ async function runBox(options: TryOptions, layout: Layout): Promise<number> {
   const rolesLog = join(layout.home, "roles.log");
   let writing: Promise<void> = Promise.resolve();
   const supervisor = new Supervisor({
+    clock: systemClock,
     say: (line) => print(`boxmaker: ${line}`),
     onLine: (name, line) => {
       // The log of a trial is for looking at afterwards; that it can't be written must not end the chat.

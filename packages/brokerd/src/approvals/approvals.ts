@@ -37,7 +37,10 @@ function error(code: ErrorCode, detail: string): AdminAnswer {
   return { kind: "error", body: { code, detail } };
 }
 
-const NO_SUCH_APPROVAL = error("no_such_approval", "no call waits for an approval of this number; see docs/runbook.md#no-such-approval");
+const NO_SUCH_APPROVAL = error(
+  "no_such_approval",
+  "no call waits for an approval of this number; see docs/runbook.md#no-such-approval",
+);
 
 export class Approvals {
   readonly #ledger: Ledger;
@@ -67,7 +70,10 @@ export class Approvals {
     const entry = this.#table.get(id);
     if (entry === undefined) return NO_SUCH_APPROVAL;
     const { ask, expiresAt } = entry;
-    return { kind: "approval_block", body: { ask: askBlock(id, ask), digest: ask.digest, expires: timestampFromMillis(expiresAt) } };
+    return {
+      kind: "approval_block",
+      body: { ask: askBlock(id, ask), digest: ask.digest, expires: timestampFromMillis(expiresAt) },
+    };
   }
 
   /** Approves what was shown under `digest`. The decision is taken again now; what would have another effect now doesn't run. */

@@ -5,13 +5,13 @@ import {
   type BrokerAnswer,
   type DenialReason,
   type Origin,
-  timestampFromMillis,
   type ToolOutcome,
+  timestampFromMillis,
   unreachable,
 } from "@boxmaker/proto";
 import type { ApprovalTable } from "../approvals/approval-table.ts";
 import type { Events } from "../events.ts";
-import type { Dispatch, Ledger } from "../ledger/ledger.ts";
+import { type Dispatch, type Ledger, RequesterLeftError } from "../ledger/ledger.ts";
 import type { CallRequest } from "../policy/decide.ts";
 import type { Ask } from "../policy/decision.ts";
 import { buildRunSpec } from "../runner/run-spec.ts";
@@ -41,6 +41,7 @@ const BROKERD = { by: "brokerd", user: null } as const;
 export class ToolCalls {
   readonly #options: ToolCallsOptions;
   readonly #stopping = new AbortController();
+  readonly #kill = new AbortController();
   readonly #active = new Set<Promise<ToolOutcome>>();
 
   constructor(options: ToolCallsOptions) {
@@ -70,11 +71,16 @@ export class ToolCalls {
    */
   async stop(kill: AbortSignal): Promise<void> {
     this.#stopping.abort();
-    for (const entry of this.#options.table.list()) void this.#end(entry.id, "gone", { kind: "denied", reason: "shutting_down" });
+    for (const { id } of this.#options.table.list())
+      this.#background(this.#end(id, "gone", { kind: "denied", reason: "shutting_down" }));
     kill.addEventListener("abort", () => this.#kill.abort(), { once: true });
-    await Promise.allSettled([...this.#active]);
+    await Promise.allSettled(this.#active);
   }
-  readonly #kill = new AbortController();
+
+  /** For work that ends a call's waiting: it has handlers of its own for all that can fail, so a rejection is a bug. */
+  #background(work: Promise<void>): void {
+    work.catch((error: unknown) => this.#options.events.bug("approval", error));
+  }
 
   async #live(request: CallRequest, origin: Origin, tellPending: TellPending, gone: AbortSignal): Promise<ToolOutcome> {
     const { ledger, events } = this.#options;
@@ -82,8 +88,8 @@ export class ToolCalls {
     try {
       decided = await ledger.decide(request, origin, gone);
     } catch (error) {
-      // The only rejection is the requester's leaving while it waited for another box: nothing was decided, nothing ran.
-      if (!gone.aborted) throw error;
+      // Nothing was decided, nothing ran.
+      if (!(error instanceof RequesterLeftError)) throw error;
       return failed(REQUESTER_GONE);
     }
     const reason = decided.kind === "denied" ? decided.reason : null;
@@ -114,9 +120,9 @@ export class ToolCalls {
     table.add({ id, session: ask.session, ask, expiresAt, resolve });
 
     const answered = new AbortController();
-    const onGone = (): void => void this.#end(id, "gone", { kind: "denied", reason: "approval_refused" });
+    const onGone = (): void => this.#background(this.#end(id, "gone", { kind: "denied", reason: "approval_refused" }));
     gone.addEventListener("abort", onGone, { once: true });
-    void this.#expire(id, expiresAt, answered.signal);
+    this.#background(this.#expire(id, expiresAt, answered.signal));
     try {
       const expires = timestampFromMillis(expiresAt);
       const told = await tellPending({ kind: "pending_approval", body: { approval: id, expires } });
@@ -165,7 +171,12 @@ export class ToolCalls {
         return await this.#finish(dispatch, started, { status: "failed", content: RUN_SENTENCES[outcome.code], truncated: false });
       }
       const { content, truncated } = outcome;
-      const recorded = await ledger.finish(dispatch, { status: outcome.status, content, truncated, elapsedMs: elapsed(clock, started) });
+      const recorded = await ledger.finish(dispatch, {
+        status: outcome.status,
+        content,
+        truncated,
+        elapsedMs: elapsed(clock, started),
+      });
       events.ran(dispatch.seq, outcome.status, elapsed(clock, started));
       if (!recorded) return failed(NOT_RECORDED);
       return { outcome: "result", content, class: decision.label.taint, untrusted: decision.label.untrusted, truncated };

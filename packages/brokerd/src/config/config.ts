@@ -14,9 +14,7 @@ const ConfigFile = z.strictObject({
   home: PathText,
   audit: z.strictObject({ directory: PathText.optional() }).default({}),
   grants: z.strictObject({ directory: PathText.optional() }).default({}),
-  sockets: z
-    .strictObject({ broker: PathText.optional(), broker_mcp: PathText.optional(), admin: PathText.optional() })
-    .default({}),
+  sockets: z.strictObject({ broker: PathText.optional(), broker_mcp: PathText.optional(), admin: PathText.optional() }).default({}),
   approvals: z
     .strictObject({ ttl_ms: Limit.max(24 * HOUR_MS).default(HOUR_MS / 4), max_pending: Limit.default(64) })
     .default({ ttl_ms: HOUR_MS / 4, max_pending: 64 }),

@@ -26,7 +26,7 @@ import { type BoxKind, type CallRequest, decide, type PolicyState, redecide, typ
 import type { Ask, Decision } from "../policy/decision.ts";
 import { recordArguments } from "./record-arguments.ts";
 import { RunningBoxes } from "./running-boxes.ts";
-import { SessionStates } from "./session-states.ts";
+import type { SessionStates } from "./session-states.ts";
 
 /** A call that may run now: its decision is on disk. `release` must be called once its box has ended. */
 export interface Dispatch {
@@ -127,6 +127,8 @@ export class Ledger {
    * of another session has a mount that this one would share.
    *
    * Every failure to record is a denial, `audit_unavailable`, and stops the ledger.
+   *
+   * @throws {RequesterLeftError} when the signal aborts while it waits
    */
   async decide(request: CallRequest, origin: Origin, signal: AbortSignal): Promise<Decided> {
     for (;;) {
@@ -237,12 +239,20 @@ export class Ledger {
     const answer = { answer: "approved", by: who.by, user: who.user, digest: ask.digest, before: state.label } as const;
     return this.#step<Answered>(AUDIT_UNAVAILABLE, () => {
       if (verdict.kind === "denied") {
-        const event = approvalEvent(id, { ...answer, outcome: "denied", denial: verdict.reason, grant: record.grant, grant_sha256: record.grant_sha256 });
+        const event = approvalEvent(id, {
+          ...answer,
+          outcome: "denied",
+          denial: verdict.reason,
+          grant: record.grant,
+          grant_sha256: record.grant_sha256,
+        });
         return { durable: this.#append(event).durable, outcome: { kind: "denied", reason: verdict.reason } };
       }
       const mode = verdict.mode === "ask" ? "ask" : "allowed";
       const { grant, grant_sha256, run } = record;
-      const { durable } = this.#append(approvalEvent(id, { ...answer, outcome: mode, grant, grant_sha256, raises: verdict.decision.after, run }));
+      const { durable } = this.#append(
+        approvalEvent(id, { ...answer, outcome: mode, grant, grant_sha256, raises: verdict.decision.after, run }),
+      );
       return { durable, outcome: this.#dispatch(AuditSeq.parse(id), verdict.decision, mode) };
     });
   }
@@ -349,18 +359,24 @@ function approvalEvent(id: ApprovalId, fields: Partial<ApprovalFields> & Pick<Ap
   };
 }
 
-/** Waits for `event`, or until the signal aborts: then it rejects with the signal's reason. */
+/** The requester left while its call waited for another box: nothing was decided. */
+export class RequesterLeftError extends Error {
+  override readonly name = "RequesterLeftError";
+}
+
+/** @throws {RequesterLeftError} when the signal aborts before the event */
 function waitFor(event: Promise<void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) {
-      reject(signal.reason);
+      reject(new RequesterLeftError());
       return;
     }
-    const onAbort = (): void => reject(signal.reason);
+    const onAbort = (): void => reject(new RequesterLeftError());
     signal.addEventListener("abort", onAbort, { once: true });
-    void event.then(() => {
+    const onEvent = (): void => {
       signal.removeEventListener("abort", onAbort);
       resolve();
-    });
+    };
+    event.then(onEvent, onEvent);
   });
 }

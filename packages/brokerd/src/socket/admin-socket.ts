@@ -69,7 +69,8 @@ async function answer(request: Simple, options: AdminSocketOptions): Promise<Adm
     }
     case "session": {
       const session = ledger.states.session(request.body.session);
-      if (session === undefined) return error("no_such_session", "the audit log knows no session of this id; see docs/runbook.md#no-such-session");
+      if (session === undefined)
+        return error("no_such_session", "the audit log knows no session of this id; see docs/runbook.md#no-such-session");
       return { kind: "session_report", body: { session: request.body.session, state: session.label, raised_by: session.raisedBy } };
     }
     case "explain":

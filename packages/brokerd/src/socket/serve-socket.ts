@@ -1,7 +1,8 @@
 /** One of brokerd's sockets: which kinds it takes, and who answers them. */
-import { type Delivery, type Listening, listenUnix, serveConnection } from "@boxmaker/edge/socket";
-import { type AnyMessage, AnyRequest, type AbsPath, type Envelope, type ErrorMessage } from "@boxmaker/proto";
+
 import type { Socket } from "node:net";
+import { type Delivery, type Listening, listenUnix, serveConnection } from "@boxmaker/edge/socket";
+import { type AbsPath, type AnyMessage, AnyRequest, type Envelope, type ErrorMessage } from "@boxmaker/proto";
 import type { z } from "zod";
 import type { Events, SocketName } from "../events.ts";
 
@@ -23,11 +24,17 @@ export interface SocketLimits {
   readonly writeDeadlineMs: number;
 }
 
-function isKind<K extends AnyRequest["kind"]>(request: AnyRequest, kinds: readonly K[]): request is Extract<AnyRequest, { kind: K }> {
+function isKind<K extends AnyRequest["kind"]>(
+  request: AnyRequest,
+  kinds: readonly K[],
+): request is Extract<AnyRequest, { kind: K }> {
   return kinds.some((kind) => kind === request.kind);
 }
 
-const FORBIDDEN: ErrorMessage = { kind: "error", body: { code: "forbidden", detail: "this kind of request doesn't belong on this socket" } };
+const FORBIDDEN: ErrorMessage = {
+  kind: "error",
+  body: { code: "forbidden", detail: "this kind of request doesn't belong on this socket" },
+};
 
 /** Serves one socket. Every open connection is kept in `open` until it has ended. */
 export function serveSocket<K extends AnyRequest["kind"], A extends AnyMessage>(
@@ -53,7 +60,7 @@ export function serveSocket<K extends AnyRequest["kind"], A extends AnyMessage>(
     onConnection: (socket) => {
       open.add(socket);
       socket.once("close", () => open.delete(socket));
-      void serveConnection(socket, {
+      serveConnection(socket, {
         requests: AnyRequest,
         answers: served.answers,
         readDeadlineMs: limits.readDeadlineMs,
@@ -61,8 +68,7 @@ export function serveSocket<K extends AnyRequest["kind"], A extends AnyMessage>(
         handle,
         onFault: (fault, detail) => events.badRequest(served.name, fault, detail),
         onBug: (error) => events.bug(`${served.name}.sock`, error),
-      });
+      }).catch((error: unknown) => events.bug(`${served.name}.sock`, error));
     },
   });
 }
-

@@ -3,7 +3,7 @@ import { chmod, lstat, mkdir, unlink } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
 import { dirname } from "node:path";
 import { quoteText } from "@boxmaker/proto";
-import { connectUnix, ConnectError } from "./connect-unix.ts";
+import { ConnectError, connectUnix } from "./connect-unix.ts";
 
 /** Longest socket path that the kernel takes, in bytes (`sun_path` without its NUL, unix(7)). */
 export const MAX_SOCKET_PATH = 107;

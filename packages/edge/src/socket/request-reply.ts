@@ -1,7 +1,7 @@
 /** The requester's side of a connection: one request, its answers, the end. */
 import { type AnyMessage, encodeMessage } from "@boxmaker/proto";
 import type { z } from "zod";
-import { connectUnix, ConnectError, type ConnectFailure } from "./connect-unix.ts";
+import { ConnectError, type ConnectFailure, connectUnix } from "./connect-unix.ts";
 import { MessageStream } from "./message-stream.ts";
 
 /**
@@ -75,7 +75,8 @@ export async function* requestReply<R extends AnyMessage, A extends AnyMessage>(
     for (;;) {
       const incoming = await stream.next();
       if (incoming.kind !== "message") {
-        if (signal.aborted) throw new ExchangeError("timeout", true, "the deadline passed or the wait was cancelled", signal.reason);
+        if (signal.aborted)
+          throw new ExchangeError("timeout", true, "the deadline passed or the wait was cancelled", signal.reason);
         const detail = "detail" in incoming ? incoming.detail : "the peer closed the connection";
         throw new ExchangeError(incoming.kind, true, detail);
       }

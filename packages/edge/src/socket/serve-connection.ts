@@ -1,6 +1,6 @@
 /** The server's side of a connection: one request read within a deadline, its answers, the end. */
 import type { Socket } from "node:net";
-import { type AnyMessage, encodeMessage, type Envelope, ErrorMessage } from "@boxmaker/proto";
+import { type AnyMessage, type Envelope, ErrorMessage, encodeMessage } from "@boxmaker/proto";
 import type { z } from "zod";
 import { MessageStream } from "./message-stream.ts";
 
@@ -70,7 +70,8 @@ export async function serveConnection<R extends AnyMessage, A extends AnyMessage
   }
   if (incoming.kind !== "message" || !incoming.envelope.final) {
     const fault = faultOf(incoming.kind);
-    const detail = "detail" in incoming ? incoming.detail : incoming.kind === "message" ? "a request that is not final" : "cut short";
+    const detail =
+      "detail" in incoming ? incoming.detail : incoming.kind === "message" ? "a request that is not final" : "cut short";
     handler.onFault(fault, detail);
     const error = { kind: "error" as const, body: { code: fault, detail } };
     await write(socket, encodeMessage(ErrorMessage, { id: 0, final: true, message: error }), handler.writeDeadlineMs);
@@ -82,7 +83,8 @@ export async function serveConnection<R extends AnyMessage, A extends AnyMessage
   const gone = new AbortController();
   socket.once("close", () => gone.abort());
   // The end of its stream or one more message: either way it is no longer a peer that waits.
-  void stream.next().then(() => gone.abort());
+  const leave = (): void => gone.abort();
+  stream.next().then(leave, leave);
   let finished = false;
   const reply: Reply<A> = async (message, final) => {
     if (finished) return "gone";
@@ -102,7 +104,9 @@ export async function serveConnection<R extends AnyMessage, A extends AnyMessage
   }
 }
 
-function faultOf(kind: "message" | "truncated" | "too_large" | "bad_frame" | "bad_version" | "bad_message"): Exclude<RequestFault, "stalled"> {
+function faultOf(
+  kind: "message" | "truncated" | "too_large" | "bad_frame" | "bad_version" | "bad_message",
+): Exclude<RequestFault, "stalled"> {
   switch (kind) {
     case "bad_version":
       return "bad_version";
