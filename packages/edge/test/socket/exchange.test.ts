@@ -266,6 +266,7 @@ test("serveConnection() ends a connection that brings no whole request within th
   const socket = await connectUnix(server.path, { signal: never });
   // Closed with a byte of ours unread, the connection may end in a reset: either way it has ended.
   const closed = new Promise<void>((resolve) => {
+    socket.once("end", () => resolve());
     socket.once("close", () => resolve());
   });
   socket.write(Uint8Array.of(0));
