@@ -1,0 +1,18 @@
+/** Names of the tools image and of what goes into it. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { sha256 } from "@boxmaker/proto";
+
+/** The bundled toolkit in the source tree. */
+export const TOOLKIT = join(import.meta.dirname, "..", "..", "..", "toolkit", "dist", "toolkit.mjs");
+
+const TAG_DIGITS = 16;
+
+/**
+ * The local name of the image with this toolkit in it: another toolkit makes another image.
+ *
+ * @throws {Error} when the toolkit can't be read
+ */
+export async function imageName(toolkit: string): Promise<string> {
+  return `localhost/boxmaker-tools:${sha256(await readFile(toolkit)).slice(0, TAG_DIGITS)}`;
+}
