@@ -9,9 +9,14 @@ const Milliseconds = Limit.max(86_400_000);
 /** A number with a fraction, written as a string: TOML's own floats are refused, because they have many spellings. */
 const Decimal = z.string().regex(/^(?:0|[1-9][0-9]{0,2})(?:\.[0-9]{1,6})?$/u, 'expected a decimal number in quotes, such as "0.7"');
 
+const Sockets = z.strictObject({
+  loop: PathText.optional(),
+  loop_gateway: PathText.optional(),
+  infer: PathText.optional(),
+  broker: PathText.optional(),
+});
+
 const Loop = z.strictObject({
-  socket: PathText.optional(),
-  gateway_socket: PathText.optional(),
   connections: Limit.max(10_000).default(128),
   turns: Limit.max(10_000).default(64),
   read_deadline_ms: Milliseconds.default(10_000),
@@ -20,9 +25,7 @@ const Loop = z.strictObject({
 });
 
 const Infer = z.strictObject({
-  socket: PathText.optional(),
   server: z.enum(["auto", "llama-server", "openai"]).default("auto"),
-  model: z.string().min(1).default("default"),
   connect_ms: Milliseconds.default(2_000),
   head_ms: Milliseconds.default(600_000),
   poll_ms: Milliseconds.default(5_000),
@@ -53,7 +56,7 @@ const Slots = z.strictObject({
   gateway: z.array(Slot).min(1).default([0]),
 });
 
-const Broker = z.strictObject({ socket: PathText.optional(), timeout_ms: Milliseconds.default(300_000) });
+const Broker = z.strictObject({ timeout_ms: Milliseconds.default(300_000) });
 
 const Limits = z.strictObject({
   iterations: Limit.max(1_000).default(8),
@@ -79,13 +82,15 @@ const Expect = z.strictObject({
 /** The whole file. */
 export const ConfigFile = z.strictObject({
   home: PathText,
+  model: z.string().min(1).default("default"),
   system: PathText.optional(),
   notes_folder: PathText.optional(),
+  sockets: Sockets.prefault({}),
   loop: Loop.prefault({}),
   infer: Infer.prefault({}),
   sampling: Sampling.prefault({}),
   slots: Slots.prefault({}),
-  broker: Broker.optional(),
+  broker: Broker.prefault({}),
   limits: Limits.prefault({}),
   expect: Expect.prefault({}),
 });

@@ -18,11 +18,12 @@ export interface Config {
     readonly loop: AbsPath;
     readonly gateway: AbsPath | null;
     readonly infer: AbsPath;
-    /** Null where the file has no `[broker]`: every tool call fails then. */
+    /** Null where the file names none: every tool call fails then. */
     readonly broker: AbsPath | null;
   };
-  readonly brokerTimeoutMs: number;
+  readonly model: string;
   readonly loop: ConfigFile["loop"];
+  readonly broker: ConfigFile["broker"];
   readonly infer: ConfigFile["infer"];
   readonly sampling: ConfigFile["sampling"];
   readonly slots: ConfigFile["slots"];
@@ -35,7 +36,6 @@ export type ConfigReading =
   | { readonly kind: "ok"; readonly config: Config }
   | { readonly kind: "invalid"; readonly problem: string };
 
-const DEFAULT_BROKER_TIMEOUT_MS = 300_000;
 /** Stands in for a path that was refused, only until the problem is returned. */
 const FALLBACK = AbsPath.parse("/nowhere");
 
@@ -66,6 +66,7 @@ export async function readConfig(path: string): Promise<ConfigReading> {
   const home = absolute(["home"], value.home);
   const inHome = (key: readonly string[], named: string | undefined, place: string): AbsPath =>
     absolute(key, named ?? join(home, place));
+  const { sockets } = value;
   const config: Config = {
     home,
     sessionsDirectory: inHome(["home"], undefined, "sessions"),
@@ -73,12 +74,13 @@ export async function readConfig(path: string): Promise<ConfigReading> {
     system: { path: absolute(["system"], value.system ?? "system.md"), required: value.system !== undefined },
     notesFolder: value.notes_folder === undefined ? null : absolute(["notes_folder"], value.notes_folder),
     sockets: {
-      loop: inHome(["loop", "socket"], value.loop.socket, "run/loop/loop.sock"),
-      gateway: value.loop.gateway_socket === undefined ? null : absolute(["loop", "gateway_socket"], value.loop.gateway_socket),
-      infer: inHome(["infer", "socket"], value.infer.socket, "run/infer/infer.sock"),
-      broker: value.broker === undefined ? null : inHome(["broker", "socket"], value.broker.socket, "run/broker/broker.sock"),
+      loop: inHome(["sockets", "loop"], sockets.loop, "run/loop/loop.sock"),
+      gateway: sockets.loop_gateway === undefined ? null : absolute(["sockets", "loop_gateway"], sockets.loop_gateway),
+      infer: inHome(["sockets", "infer"], sockets.infer, "run/infer/infer.sock"),
+      broker: sockets.broker === undefined ? null : absolute(["sockets", "broker"], sockets.broker),
     },
-    brokerTimeoutMs: value.broker?.timeout_ms ?? DEFAULT_BROKER_TIMEOUT_MS,
+    model: value.model,
+    broker: value.broker,
     loop: value.loop,
     infer: value.infer,
     sampling: value.sampling,

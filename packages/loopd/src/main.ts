@@ -1,0 +1,96 @@
+#!/usr/bin/env node
+/** The loopd program: arguments, signals, exit codes. */
+import { parseArgs } from "node:util";
+import { openLog, systemClock } from "@boxmaker/edge/log";
+import { type Config, readConfig } from "./config/config.ts";
+import { selftest } from "./selftest.ts";
+import { openModel, serve } from "./serve.ts";
+
+const USAGE = `Usage: loopd serve --config FILE
+       loopd selftest --config FILE
+
+Keeps the conversations: sends them to the model, runs its tool calls through brokerd, streams what happens over loop.sock.
+
+Options:
+  --config FILE  the configuration, TOML; every key is listed in docs/configuration.md
+  --help         this text
+
+Example: loopd serve --config /etc/boxmaker/loopd.toml
+`;
+
+const SELFTEST_MS = 60_000;
+const EXIT_GRACE_MS = 2_000;
+const dependencies = { clock: systemClock, random: Math.random };
+
+interface Command {
+  readonly name: "serve" | "selftest";
+  readonly config: string;
+}
+
+function fail(code: number, line: string): void {
+  process.stderr.write(`loopd: ${line}\n`);
+  process.exitCode = code;
+}
+
+function parseCommandLine(): Command | "help" | undefined {
+  try {
+    const { values, positionals } = parseArgs({
+      allowPositionals: true,
+      options: { config: { type: "string" }, help: { type: "boolean", short: "h" } },
+    });
+    if (values.help === true) return "help";
+    const [name] = positionals;
+    if (positionals.length !== 1 || (name !== "serve" && name !== "selftest") || values.config === undefined) return undefined;
+    return { name, config: values.config };
+  } catch {
+    // parseArgs throws for what was typed only; the usage says what there is.
+    return undefined;
+  }
+}
+
+async function runSelftest(config: Config): Promise<void> {
+  await using model = openModel(config, dependencies);
+  const { lines, problems } = await selftest(config, model, AbortSignal.timeout(SELFTEST_MS));
+  for (const line of lines) process.stdout.write(`${line}\n`);
+  for (const problem of problems) fail(1, problem);
+}
+
+async function runServe(config: Config): Promise<void> {
+  const stop = Promise.withResolvers<void>();
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stop.resolve());
+  const log = openLog((line) => process.stderr.write(line), systemClock.now);
+  const serving = await serve(config, { ...dependencies, log });
+  if (serving.kind === "refused") return fail(1, serving.problem);
+  const { loop } = serving;
+  for (const notice of loop.notices) process.stderr.write(`loopd: ${notice}\n`);
+  process.stdout.write(`loopd: ready on ${config.sockets.loop}\n`);
+  try {
+    await Promise.race([stop.promise, loop.failed]);
+  } catch (error) {
+    // A loopd that can't be reached must not look alive.
+    fail(1, `${error instanceof Error ? error.message : "a listener ended"}; see docs/runbook.md#listener-ended`);
+  }
+  await loop.stop();
+  // A client that keeps its connection open doesn't keep loopd alive.
+  setTimeout(() => process.exit(), EXIT_GRACE_MS).unref();
+}
+
+async function main(): Promise<void> {
+  const command = parseCommandLine();
+  if (command === "help") {
+    process.stdout.write(USAGE);
+    return;
+  }
+  if (command === undefined) {
+    process.stderr.write(USAGE);
+    process.exitCode = 2;
+    return;
+  }
+  process.umask(0o077);
+  const reading = await readConfig(command.config);
+  if (reading.kind === "invalid") return fail(1, `${reading.problem}; see docs/runbook.md#config-invalid`);
+  if (command.name === "selftest") await runSelftest(reading.config);
+  else await runServe(reading.config);
+}
+
+await main();
