@@ -34,7 +34,7 @@ export const Chunk = z.looseObject({
   usage: ServerUsage.nullish(),
   timings: Timings.nullish(),
   prompt_progress: z.looseObject({ total: Count, processed: Count }).nullish(),
-  error: z.unknown(),
+  error: z.unknown().optional(),
 });
 export type Chunk = z.infer<typeof Chunk>;
 
