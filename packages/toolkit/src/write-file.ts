@@ -1,19 +1,9 @@
 /** write_file: replaces a regular file below a granted root, or makes one in a folder that exists. */
-import {
-  accessSync,
-  constants,
-  fchmodSync,
-  fchownSync,
-  fsyncSync,
-  ftruncateSync,
-  renameSync,
-  type Stats,
-  unlinkSync,
-} from "node:fs";
+import { accessSync, chmodSync, chownSync, constants, fsyncSync, ftruncateSync, renameSync, type Stats, unlinkSync } from "node:fs";
 import { Descriptor } from "./descriptor.ts";
 import { writeAll } from "./frame-out.ts";
 import { openBeneath, type Place } from "./open-beneath.ts";
-import { describeError } from "./system-error.ts";
+import { describeError, errorCode } from "./system-error.ts";
 import { fail, succeed, type ToolResult } from "./tool-result.ts";
 
 const TOOL = "write_file";
@@ -21,6 +11,10 @@ const TOOL = "write_file";
 /** Permission bits that a new file keeps; set-id and sticky bits aren't among them. */
 const MODE_BITS = 0o777;
 const NEW_FILE_MODE = 0o666;
+
+/** O_SYNC, not fsync: every write is on disk when it returns. Node's permission model, which one runtime uses, has no fsync. */
+const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW | constants.O_SYNC;
+const OLD_FILE = constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY | constants.O_SYNC;
 
 /** Writes `content` to `path`. What was there is replaced whole or left as it was. */
 export function writeFile(path: string, content: string, roots: readonly string[]): ToolResult {
@@ -55,7 +49,7 @@ function put(place: Place, bytes: Buffer): string | undefined {
 function replace(parent: Descriptor, name: string, old: Stats | undefined, bytes: Buffer): string | undefined {
   const temporary = parent.entry(`.boxmaker-${crypto.randomUUID()}.tmp`);
   const mode = old === undefined ? NEW_FILE_MODE : old.mode & MODE_BITS;
-  using file = new Descriptor(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, mode);
+  using file = new Descriptor(temporary, NEW_FILE, mode);
   try {
     const problem = old === undefined ? undefined : keepOwnerAndMode(file, old, mode);
     if (problem !== undefined) {
@@ -63,7 +57,6 @@ function replace(parent: Descriptor, name: string, old: Stats | undefined, bytes
       return problem;
     }
     writeAll(file.number, bytes);
-    fsyncSync(file.number);
     renameSync(temporary, parent.entry(name));
   } catch (error) {
     unlinkSync(temporary);
@@ -77,34 +70,33 @@ function keepOwnerAndMode(file: Descriptor, old: Stats, mode: number): string | 
   const made = file.stat();
   if (made.uid !== old.uid || made.gid !== old.gid) {
     try {
-      fchownSync(file.number, old.uid, old.gid);
+      chownSync(file.self, old.uid, old.gid);
     } catch {
       // Refusing is the safe side: the file stays as it is.
       return "belongs to another user or group, which replacing it would change";
     }
   }
-  if ((made.mode & MODE_BITS) !== mode) fchmodSync(file.number, mode);
+  if ((made.mode & MODE_BITS) !== mode) chmodSync(file.self, mode);
   return undefined;
 }
 
+/** Makes the new name durable too, where that is allowed: a folder may be written but not listed. */
 function syncFolder(parent: Descriptor): void {
-  let folder: Descriptor;
   try {
-    folder = new Descriptor(parent.self, constants.O_RDONLY | constants.O_DIRECTORY);
-  } catch {
-    // A folder that may be written but not listed: the text itself is on disk, and its new name will be soon.
-    return;
+    using folder = new Descriptor(parent.self, constants.O_RDONLY | constants.O_DIRECTORY);
+    fsyncSync(folder.number);
+  } catch (error) {
+    const code = errorCode(error);
+    // The text is on disk and in place; after a crash of the machine the old one may be there instead, whole.
+    if (code !== "EACCES" && code !== "ERR_ACCESS_DENIED") throw error;
   }
-  using open = folder;
-  fsyncSync(open.number);
 }
 
 /** A granted file is a mount of its own, which can't be renamed over: it's written in place, unless another name shares it. */
 function overwrite(handle: Descriptor, old: Stats, bytes: Buffer): string | undefined {
   if (old.nlink > 1) return "has other hard links, which would change with it";
-  using file = new Descriptor(handle.self, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  using file = new Descriptor(handle.self, OLD_FILE);
   writeAll(file.number, bytes);
   ftruncateSync(file.number, bytes.length);
-  fsyncSync(file.number);
   return undefined;
 }

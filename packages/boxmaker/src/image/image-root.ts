@@ -13,6 +13,7 @@ export const PACKAGES = [
   "findutils",
   "grep",
   "gzip",
+  "libatomic1",
   "libgcc-s1",
   "libstdc++6",
   "mawk",

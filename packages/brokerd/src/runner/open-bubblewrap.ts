@@ -1,7 +1,7 @@
 /** Opens the bubblewrap runtime: finds the programs, checks that limits hold, and starts one box to see that it works. */
-import { lstat, readlink, writeFile } from "node:fs/promises";
+import { lstat, mkdir, readlink, writeFile } from "node:fs/promises";
 import { AbsPath, quoteText } from "@boxmaker/proto";
-import type { SystemDirectory } from "./bubblewrap/bubblewrap-arguments.ts";
+import { DEVICES, type SystemDirectory } from "./bubblewrap/bubblewrap-arguments.ts";
 import { BubblewrapLauncher } from "./bubblewrap/bubblewrap-launcher.ts";
 import { seccompProgram } from "./bubblewrap/seccomp-program.ts";
 import { runCommand } from "./host-command.ts";
@@ -14,6 +14,8 @@ const DEADLINE_MS = 10_000;
 /** Limits that need no cgroup: no core dumps, few descriptors, no file beyond 100 MiB. */
 const PRLIMIT = ["prlimit", "--core=0:0", "--nofile=256:256", "--fsize=104857600:104857600", "--"] as const;
 const SYSTEM_PATHS = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/alternatives", "/etc/ld.so.cache"] as const;
+
+const HOST_DEVICES = AbsPath.parse("/dev");
 
 function refused(problem: string): Opening {
   return { kind: "refused", problem };
@@ -36,9 +38,10 @@ export async function openBubblewrap(config: RunnerConfig, place: RunnerPlace): 
   const emptyFile = AbsPath.parse(`${place.directory}/empty`);
   await writeFile(emptyFile, "", { mode: 0o444 });
   const [first, ...rest] = limitsProblem === undefined ? [...scope, ...PRLIMIT] : PRLIMIT;
+  const devices = place.uid === 0 ? await makeDevicePlace(place) : HOST_DEVICES;
   const launcher = new BubblewrapLauncher({
-    command: [first, ...rest, config.bubblewrap],
-    boxes: { node: place.node, toolkit: place.toolkit, system: await findSystem(), emptyFile },
+    command: [first, ...rest, ...(place.uid === 0 ? readOnlyDevices(devices) : []), config.bubblewrap],
+    boxes: { node: place.node, toolkit: place.toolkit, system: await findSystem(), emptyFile, devices },
     filter,
   });
   const problem = await probe(launcher);
@@ -47,6 +50,22 @@ export async function openBubblewrap(config: RunnerConfig, place: RunnerPlace): 
   }
   const notices = limitsProblem === undefined ? [] : [`boxes have no memory and process limits: ${limitsProblem}`];
   return { kind: "ready", runtime: new SandboxRuntime(launcher, config), notices };
+}
+
+async function makeDevicePlace({ directory }: RunnerPlace): Promise<AbsPath> {
+  const devices = AbsPath.parse(`${directory}/devices`);
+  await mkdir(devices, { recursive: true, mode: 0o700 });
+  return devices;
+}
+
+/**
+ * Where brokerd runs as root, the box has the id that owns the host's device nodes, and could change their modes. So it gets them
+ * from read-only mounts, made in a mount namespace of its own; writing to the devices themselves still works.
+ */
+function readOnlyDevices(devices: AbsPath): readonly string[] {
+  const mounts = DEVICES.map((name) => `: > "$d/${name}" && mount -o bind,ro /dev/${name} "$d/${name}"`);
+  const script = ["d=$1 && shift", 'mount -t tmpfs tmpfs "$d"', ...mounts, 'exec "$@"'].join(" && ");
+  return ["unshare", "--mount", "--propagation", "private", "--", "/bin/sh", "-c", script, "sh", devices];
 }
 
 /** A transient scope of systemd around each box: the only way to a cgroup of one's own. It becomes the command it is given. */

@@ -13,6 +13,8 @@ export interface BubblewrapBoxes {
   readonly toolkit: AbsPath;
   readonly system: readonly SystemDirectory[];
   readonly emptyFile: AbsPath;
+  /** Where the device nodes come from. */
+  readonly devices: AbsPath;
 }
 
 /** The descriptor on which the system call filter comes. */
@@ -21,7 +23,8 @@ const SCRATCH_BYTES = 64 * 1024 * 1024;
 const MASK_BYTES = 4096;
 const NODE = "/opt/boxmaker/node";
 const TOOLKIT = "/opt/boxmaker/toolkit.mjs";
-const DEVICES = ["null", "zero", "full", "random", "urandom"] as const;
+/** The device nodes of a box. */
+export const DEVICES = ["null", "zero", "full", "random", "urandom"] as const;
 const STREAMS = ["stdin", "stdout", "stderr"] as const;
 
 function system(directory: SystemDirectory): readonly string[] {
@@ -53,7 +56,7 @@ function mount({ kind, path }: Layer, emptyFile: AbsPath): readonly string[] {
 
 /** bubblewrap and the box's program. Its mounts are nosuid and nodev by themselves. */
 export function boxArguments(
-  { node, toolkit, system: directories, emptyFile }: BubblewrapBoxes,
+  { node, toolkit, system: directories, emptyFile, devices }: BubblewrapBoxes,
   layers: readonly Layer[],
 ): readonly string[] {
   return [
@@ -76,8 +79,11 @@ export function boxArguments(
     ...directories.flatMap(system),
     "--proc",
     "/proc",
+    // Where brokerd runs as root the box has root's id, though none of its rights: /proc/sys would let it write the kernel's settings.
+    "--remount-ro",
+    "/proc",
     // Not --dev: that is a writable file system without a size.
-    ...DEVICES.flatMap((name) => ["--dev-bind", `/dev/${name}`, `/dev/${name}`]),
+    ...DEVICES.flatMap((name) => ["--dev-bind", `${devices}/${name}`, `/dev/${name}`]),
     "--symlink",
     "/proc/self/fd",
     "/dev/fd",
