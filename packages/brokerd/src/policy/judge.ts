@@ -1,0 +1,148 @@
+/** What policy finds out about one call: outcome, reason, label, plan. Nothing here can make it run; that takes the seal of decide.ts. */
+import {
+  type DataClass,
+  type DenialReason,
+  joinLabel,
+  type Label,
+  type MatchedGrant,
+  type Origin,
+  type PathLabel,
+  type RunPlan,
+  type SessionId,
+  type ToolCall,
+} from "@boxmaker/proto";
+import { type Effect, milder } from "./effect.ts";
+import type { Approver } from "./grant.ts";
+import type { GrantSet } from "./grant-set.ts";
+import { findMatches, type Match } from "./matching.ts";
+import { type Circumstances, denialOf, effectOf, outcomeOf } from "./outcome.ts";
+import { labelsRead } from "./path-labels.ts";
+import { type BoxKind, planRun } from "./plan-run.ts";
+
+/** What the audit log knows that policy needs. `pathLabels` are all labelled paths; policy picks what applies. */
+export interface PolicyState {
+  readonly label: Label;
+  readonly origin: Origin;
+  readonly ceiling: DataClass;
+  readonly usesSpent: (grantId: string) => number;
+  readonly pathLabels: readonly PathLabel[];
+}
+
+/** A grant that speaks about the call, with what it gives it now. */
+interface Weighed {
+  readonly match: Match;
+  readonly effect: Effect;
+}
+
+/** What a judgement found, whether the call may run or not. */
+export interface Findings {
+  readonly matched: readonly MatchedGrant[];
+  readonly usesLeft: readonly { readonly grant: string; readonly left: number }[];
+  readonly named: Match | undefined;
+  /** Null where no grant speaks about the call. */
+  readonly label: Label | null;
+  readonly pathLabels: readonly PathLabel[];
+}
+
+export type Judgement =
+  | { readonly kind: "denied"; readonly reason: DenialReason; readonly findings: Findings }
+  | {
+      readonly kind: "runs";
+      readonly mode: "auto" | "ask";
+      readonly findings: Findings;
+      readonly named: Match;
+      readonly label: Label;
+      readonly run: RunPlan;
+      /** Whether every grant that permits it lets its box write what the host would execute. */
+      readonly hostExec: boolean;
+      readonly approvers: readonly Approver[];
+      /** The last moment at which a grant permits it, in milliseconds; null where one does for ever. */
+      readonly expires: number | null;
+      /** The grant whose use is spent when the call is let run. */
+      readonly uses: string | null;
+    };
+
+/** The owner's terminal, where no approver fits all grants that speak about the call: it is the stronger proof of who answers. */
+const FALLBACK_APPROVERS: readonly Approver[] = Object.freeze(["bxctl"]);
+
+/** Who all of the grants that want an answer let give it: a restriction of one isn't lifted by another. */
+function approversOf(weighed: readonly Weighed[]): readonly Approver[] {
+  const asking = weighed.filter(({ match, effect }) => match.loaded.grant.mode === "ask" || effect === "ask");
+  const common = (["bxctl", "gateway"] as const).filter((approver) =>
+    asking.every(({ match }) => match.loaded.grant.approvers.includes(approver)),
+  );
+  return common.length === 0 ? FALLBACK_APPROVERS : Object.freeze(common);
+}
+
+function expiryOf(permitting: readonly Weighed[]): number | null {
+  const expiries = permitting.map(({ match }) => match.loaded.grant.expires);
+  return expiries.reduce((latest, expires) => (latest === null || expires === null ? null : Math.max(latest, expires)), 0);
+}
+
+/**
+ * The grant that pays for the call: of those that give it the most, none if one of them is unlimited, else the first. It need not be
+ * the named one, which may be an ask that only restricts; a use that isn't spent where it permits would be no limit.
+ */
+function spendFrom(permitting: readonly Weighed[]): string | null {
+  const permission = permitting.reduce<Effect>((most, { effect }) => milder(most, effect), "deny");
+  const giving = permitting.filter(({ effect }) => effect === permission).map(({ match }) => match.loaded.grant);
+  if (giving.some((grant) => grant.uses === null)) return null;
+  return giving[0]?.id ?? null;
+}
+
+/** Judges a call whose arguments have been parsed, by a valid set of grants. `now` is in milliseconds. */
+export function judge(
+  call: ToolCall,
+  session: SessionId,
+  set: Extract<GrantSet, { kind: "valid" }>,
+  state: PolicyState,
+  now: number,
+  box: BoxKind,
+): Judgement {
+  const circumstances: Circumstances = { label: state.label, ceiling: state.ceiling, now, usesSpent: state.usesSpent };
+  const matches = findMatches(set.grants, call, session, state.origin);
+  const weighed = matches.map((match) => ({ match, effect: effectOf(match.loaded.grant, circumstances) }));
+  const [named] = matches;
+  if (named === undefined) return { kind: "denied", reason: "no_grant", findings: NOTHING_FOUND };
+
+  const permitting = weighed.filter(({ match, effect }) => match.loaded.grant.mode !== "deny" && effect !== "deny");
+  // A call that is denied has a plan too, because its label decides whether the audience is the reason.
+  const planned = permitting.length === 0 ? [named] : permitting.map(({ match }) => match);
+  const run = planRun(call, named, planned, set.grants, box);
+  const pathLabels = labelsRead(call, run.mounts, run.masked, state.pathLabels);
+  const grants = matches.map(({ loaded }) => loaded.grant);
+  const ofGrants = grants.map((grant): Label => ({ taint: grant.label, untrusted: grant.untrusted }));
+  const label = [...ofGrants, ...pathLabels.map((entry) => entry.label)].reduce(joinLabel, BOTTOM);
+
+  const findings: Findings = {
+    matched: weighed.map(({ match: { loaded }, effect }) => ({ grant: loaded.grant.id, sha256: loaded.sha256, effect })),
+    usesLeft: grants.flatMap(({ id, uses }) =>
+      uses === null ? [] : [{ grant: id, left: Math.max(0, uses - state.usesSpent(id)) }],
+    ),
+    named,
+    label,
+    pathLabels,
+  };
+  // What a call gets that no grant permits is for tools.toml to say, which isn't read yet; with it, such a call needs a plan too.
+  const otherwise = undefined;
+  const reason = denialOf(grants, otherwise, circumstances, label.taint);
+  if (reason !== undefined) return { kind: "denied", reason, findings };
+  const mode = outcomeOf(grants, otherwise, circumstances) === "auto" ? "auto" : "ask";
+  return {
+    kind: "runs",
+    mode,
+    findings,
+    named,
+    label,
+    run,
+    hostExec: permitting.every(({ match }) => match.loaded.grant.hostExec),
+    approvers: approversOf(weighed),
+    expires: expiryOf(permitting),
+    uses: spendFrom(permitting),
+  };
+}
+
+const BOTTOM: Label = Object.freeze({ taint: "public", untrusted: false });
+
+/** The findings about a call that no grant speaks about, or that wasn't looked at. */
+export const NOTHING_FOUND: Findings = { matched: [], usesLeft: [], named: undefined, label: null, pathLabels: [] };

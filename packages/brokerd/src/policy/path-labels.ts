@@ -1,0 +1,43 @@
+/** What a call may learn from the paths that it reads, by the labels that earlier writes left on them. */
+import { type AbsPath, holdsPath, type Label, type Mount, type PathLabel, type ToolCall, unreachable } from "@boxmaker/proto";
+import { credentialPlaceOf } from "./credential-places.ts";
+
+const SECRET: Label = Object.freeze({ taint: "secret", untrusted: false });
+
+/** A credential place is secret, though nothing of ours has written there. */
+function labelOfPlace(path: AbsPath): readonly PathLabel[] {
+  const place = credentialPlaceOf(path);
+  return place === undefined ? [] : [{ path: place, label: SECRET }];
+}
+
+/** Labels of the path, its parents, and everything under it. */
+function labelsAround(path: AbsPath, labels: readonly PathLabel[]): readonly PathLabel[] {
+  return [...labels.filter((entry) => holdsPath(entry.path, path) || holdsPath(path, entry.path)), ...labelOfPlace(path)];
+}
+
+/**
+ * The labels that a call's results must take in. Of what lies under a shell's mounts, what is masked can't be read and doesn't count.
+ * A write reads nothing; what is fetched has no path.
+ */
+export function labelsRead(
+  call: ToolCall,
+  mounts: readonly Mount[],
+  masked: readonly AbsPath[],
+  labels: readonly PathLabel[],
+): readonly PathLabel[] {
+  switch (call.tool) {
+    case "read_file":
+      return labelsAround(call.arguments.path, labels);
+    case "shell": {
+      const visible = labels.filter((entry) => !masked.some((mask) => holdsPath(mask, entry.path)));
+      const found = mounts.flatMap((mount) => labelsAround(mount.path, visible));
+      // Two mounts below one labelled parent see it twice.
+      return [...new Map(found.map((entry) => [entry.path, entry])).values()];
+    }
+    case "write_file":
+    case "http_fetch":
+      return [];
+    default:
+      return unreachable(call);
+  }
+}

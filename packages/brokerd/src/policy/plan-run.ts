@@ -1,0 +1,136 @@
+/** What a box would hold for a call: mounts, masks and hosts, never more than a grant permits now. */
+import {
+  type AbsPath,
+  Host,
+  type HostPattern,
+  holdsPath,
+  isProperParent,
+  type Mount,
+  matchesHost,
+  RunPlan,
+  type RuntimeName,
+  type ToolCall,
+  unreachable,
+} from "@boxmaker/proto";
+import { credentialPlaceOf, credentialPlacesBelow } from "./credential-places.ts";
+import type { Grant, LoadedGrant } from "./grant.ts";
+import type { Match } from "./matching.ts";
+
+/** What the boxes of this brokerd are made with. */
+export interface BoxKind {
+  readonly runtime: RuntimeName;
+  readonly image: string | null;
+}
+
+/** The part of `path` that one of `permitted` holds: all of it, or what lies below it. */
+function permittedPart(path: AbsPath, permitted: readonly AbsPath[]): readonly AbsPath[] {
+  if (permitted.some((other) => holdsPath(other, path))) return [path];
+  const below = permitted.filter((other) => isProperParent(path, other));
+  return below.filter((one) => !below.some((other) => isProperParent(other, one)));
+}
+
+/** The hosts that both patterns stand for. */
+function permittedHosts(pattern: HostPattern, permitted: readonly HostPattern[]): readonly HostPattern[] {
+  if (permitted.includes(pattern)) return [pattern];
+  const host = Host.safeParse(pattern);
+  if (host.success) return permitted.some((other) => matchesHost(other, host.data)) ? [pattern] : [];
+  return permitted.filter((other) => {
+    const named = Host.safeParse(other);
+    return named.success && matchesHost(pattern, named.data);
+  });
+}
+
+function unique<T>(values: readonly T[]): readonly T[] {
+  return [...new Set(values)];
+}
+
+function matchedPaths(match: Match): readonly AbsPath[] {
+  return match.path === null ? [] : [match.path];
+}
+
+function mountsOf(call: ToolCall, named: Match, permitting: readonly Match[]): readonly Mount[] {
+  switch (call.tool) {
+    case "read_file":
+    case "write_file": {
+      const permitted = permitting.flatMap(matchedPaths);
+      const [path] = matchedPaths(named).flatMap((matched) => permittedPart(matched, permitted));
+      return path === undefined ? [] : [{ path, writable: call.tool === "write_file" }];
+    }
+    case "shell": {
+      const permitted = permitting.flatMap(({ loaded }) => loaded.grant.paths);
+      const partsOf = ({ loaded }: Match): readonly AbsPath[] =>
+        loaded.grant.paths.flatMap((path) => permittedPart(path, permitted));
+      // A command without cwd may be named for a grant that shares no path with those that permit it.
+      const paths = [named, ...permitting].map(partsOf).find((parts) => parts.length > 0) ?? [];
+      return unique(paths).map((path) => ({ path, writable: true }));
+    }
+    case "http_fetch":
+      return [];
+    default:
+      return unreachable(call);
+  }
+}
+
+function hostsOf(call: ToolCall, named: Match, permitting: readonly Match[]): readonly HostPattern[] {
+  if (call.tool !== "http_fetch") return [];
+  const permitted = permitting.flatMap(({ loaded }) => loaded.grant.hosts);
+  return unique(named.loaded.grant.hosts.flatMap((pattern) => permittedHosts(pattern, permitted)));
+}
+
+/** Credential places that lie below the mount and that the grant doesn't name: the usual ones, and the one that the call asks for. */
+function credentialMasks(call: ToolCall, mount: AbsPath, grant: Grant): readonly AbsPath[] {
+  const asked = call.tool === "read_file" || call.tool === "write_file" ? credentialPlaceOf(call.arguments.path) : undefined;
+  const places = asked === undefined ? credentialPlacesBelow(mount) : [...credentialPlacesBelow(mount), asked];
+  return places.filter((place) => isProperParent(mount, place) && !grant.paths.includes(place));
+}
+
+/** Paths that a deny names are hidden from every box that mounts a parent of them, whatever tool, session or call the deny is about. */
+function deniedPaths(grants: readonly LoadedGrant[], mount: AbsPath): readonly AbsPath[] {
+  return grants
+    .filter(({ grant }) => grant.mode === "deny")
+    .flatMap(({ grant }) => grant.paths)
+    .filter((path) => isProperParent(mount, path));
+}
+
+/** Sorted, each once, and none that lies below another. */
+function outermost(paths: readonly AbsPath[]): readonly AbsPath[] {
+  const sorted = [...new Set(paths)].sort();
+  return sorted.filter((path) => !sorted.some((other) => isProperParent(other, path)));
+}
+
+/**
+ * Plans the box of a call. It mounts the paths of the named grant; where that grant permits nothing now (an ask that has expired still
+ * restricts, and may be the one that is named), only as far as one that does permit holds them too.
+ */
+export function planRun(
+  call: ToolCall,
+  named: Match,
+  permitting: readonly Match[],
+  grants: readonly LoadedGrant[],
+  box: BoxKind,
+): RunPlan {
+  const mounts = mountsOf(call, named, permitting);
+  const masked = mounts.flatMap(({ path }) => [...credentialMasks(call, path, named.loaded.grant), ...deniedPaths(grants, path)]);
+  return RunPlan.parse({
+    runtime: box.runtime,
+    image: box.image,
+    mounts,
+    masked: outermost(masked),
+    hosts: hostsOf(call, named, permitting),
+  });
+}
+
+/** The paths that the call's box may write: they take the session's state after it as their label. */
+export function pathsWritten(call: ToolCall, plan: RunPlan): readonly AbsPath[] {
+  switch (call.tool) {
+    case "write_file":
+      return [call.arguments.path];
+    case "shell":
+      return plan.mounts.filter((mount) => mount.writable).map((mount) => mount.path);
+    case "read_file":
+    case "http_fetch":
+      return [];
+    default:
+      return unreachable(call);
+  }
+}
