@@ -10,8 +10,10 @@ const RUNTIMES = ["process", "bubblewrap", "podman"] as const;
 
 /** Why a runtime can't be tested here. */
 function missing(runtime: (typeof RUNTIMES)[number]): string | false {
-  if (runtime === "bubblewrap" && spawnSync("bwrap", ["--unshare-all", "--ro-bind", "/", "/", "true"]).status !== 0) return "bubblewrap is missing or can't run";
-  if (runtime === "podman" && process.env["BOXMAKER_TEST_PODMAN"] !== "1") return "podman is tested where BOXMAKER_TEST_PODMAN=1 says that the image has been built";
+  if (runtime === "bubblewrap" && spawnSync("bwrap", ["--unshare-all", "--ro-bind", "/", "/", "true"]).status !== 0)
+    return "bubblewrap is missing or can't run";
+  if (runtime === "podman" && process.env["BOXMAKER_TEST_PODMAN"] !== "1")
+    return "podman is tested where BOXMAKER_TEST_PODMAN=1 says that the image has been built";
   return false;
 }
 
@@ -85,13 +87,10 @@ for (const runtime of RUNTIMES) {
     assertClean(await trial.ended());
     assert.equal((await readFile(target, "utf8")).trim(), "buy bread");
     const seen = events(await auditRecords(folder.home));
-    assert.deepEqual(seen.filter((name) => name !== "session_opened" && name !== "grants_changed"), [
-      "started",
-      "decision ask -",
-      "approval",
-      "result",
-      "stopped",
-    ]);
+    assert.deepEqual(
+      seen.filter((name) => name !== "session_opened" && name !== "grants_changed"),
+      ["started", "decision ask -", "approval", "result", "stopped"],
+    );
   });
 
   test(`${runtime}: an ask that is answered with anything but its id doesn't run`, { skip }, async () => {
@@ -147,7 +146,9 @@ test("a second brokerd on the same home is refused in one line, and the first go
   trial.type("read the file todo.md in my notes");
   await trial.until(/water the tomatoes/u);
   const main = join(import.meta.dirname, "../../packages/brokerd/src/main.ts");
-  const second = spawnSync(process.execPath, [main, "serve", "--config", join(folder.home, "etc/brokerd.toml")], { encoding: "utf8" });
+  const second = spawnSync(process.execPath, [main, "serve", "--config", join(folder.home, "etc/brokerd.toml")], {
+    encoding: "utf8",
+  });
   assert.equal(second.status, 1);
   assert.match(second.stderr, /^brokerd: [^\n]*docs\/runbook\.md#audit-locked\n$/u);
   trial.type("read the file bread.md in my notes");

@@ -9,7 +9,9 @@ import { AuditRecord, readJson } from "@boxmaker/proto";
 const MAIN = join(import.meta.dirname, "../../packages/boxmaker/src/main.ts");
 
 /** A folder for homes, removed when its scope ends. */
-export async function trialFolder(): Promise<AsyncDisposable & { readonly path: string; readonly home: string; readonly notes: string }> {
+export async function trialFolder(): Promise<
+  AsyncDisposable & { readonly path: string; readonly home: string; readonly notes: string }
+> {
   const path = await mkdtemp(join(tmpdir(), "boxmaker-trial-"));
   const home = join(path, "home");
   return { path, home, notes: join(home, "notes"), [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
@@ -104,11 +106,15 @@ export async function auditRecords(home: string): Promise<readonly AuditRecord[]
   const directory = join(home, "audit");
   const files = (await readdir(directory)).filter((name) => name.endsWith(".jsonl")).toSorted();
   const texts = await Promise.all(files.map((name) => readFile(join(directory, name), "utf8")));
-  return texts.join("").split("\n").filter((line) => line !== "").map((line) => {
-    const reading = readJson(line);
-    if (reading.kind === "invalid") throw new Error(reading.problem);
-    return AuditRecord.parse(reading.value);
-  });
+  return texts
+    .join("")
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => {
+      const reading = readJson(line);
+      if (reading.kind === "invalid") throw new Error(reading.problem);
+      return AuditRecord.parse(reading.value);
+    });
 }
 
 /** The process ids of the roles that a boxmaker process started, by name. */

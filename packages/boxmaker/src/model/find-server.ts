@@ -1,5 +1,6 @@
 /** Looks for a model server at the ports where the usual ones listen. */
 import { readForeignJson } from "@boxmaker/proto";
+import { z } from "zod";
 import { type Listener, readListeners } from "./listeners.ts";
 
 /** A server that answered. `model` is the first that it offers. */
@@ -13,11 +14,8 @@ const USUAL_PORTS = [8080, 9931, 11434, 1234, 8000];
 const PROBE_MS = 2000;
 const MAX_ANSWER = 1024 * 1024;
 
-function firstModel(answer: unknown): string | undefined {
-  if (typeof answer !== "object" || answer === null || !("data" in answer) || !Array.isArray(answer.data)) return undefined;
-  const [first]: unknown[] = answer.data;
-  return typeof first === "object" && first !== null && "id" in first && typeof first.id === "string" ? first.id : undefined;
-}
+/** A foreign format, read leniently: only the first model's id is used. */
+const ModelList = z.looseObject({ data: z.tuple([z.looseObject({ id: z.string() })], z.unknown()) });
 
 /** Asks a server which models it has. `undefined` where it isn't an OpenAI-compatible server or doesn't answer in time. */
 export async function probeServer(url: string): Promise<FoundServer | undefined> {
@@ -25,10 +23,9 @@ export async function probeServer(url: string): Promise<FoundServer | undefined>
     const response = await fetch(new URL("/v1/models", url), { signal: AbortSignal.timeout(PROBE_MS), redirect: "error" });
     const text = await response.text();
     if (!response.ok || text.length > MAX_ANSWER) return undefined;
-    // A foreign format, read leniently: only the first model's id is used.
     const reading = readForeignJson(text);
-    const model = reading.kind === "value" ? firstModel(reading.value) : undefined;
-    return model === undefined ? undefined : { url, model };
+    const list = reading.kind === "value" ? ModelList.safeParse(reading.value) : undefined;
+    return list?.success === true ? { url, model: list.data.data[0].id } : undefined;
   } catch {
     // Not a server of this kind: the next port is tried.
     return undefined;
