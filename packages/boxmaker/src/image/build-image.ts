@@ -92,6 +92,7 @@ async function buildIn(directory: string, toolkit: string, node: string): Promis
   const context = join(directory, "context");
   await mkdir(root);
   await mkdir(context);
+  const place = [`--file=${join(context, "rootfs.tar")}`, `--directory=${root}`];
   const name = await imageName(toolkit);
   const steps: readonly (() => Promise<Step>)[] = [
     async () => {
@@ -105,7 +106,9 @@ async function buildIn(directory: string, toolkit: string, node: string): Promis
       await writeFile(join(context, "Containerfile"), CONTAINERFILE);
       return { kind: "ok" };
     },
-    () => tar("--create", ...TAR_ORDER, TAR_MODE, `--file=${join(context, "rootfs.tar")}`, `--directory=${root}`, "."),
+    () => tar("--create", ...TAR_ORDER, TAR_MODE, "--exclude=./tmp", ...place, "."),
+    // Its mode is the one that a sandbox's own /tmp gets, and every uid writes there.
+    () => tar("--append", ...TAR_ORDER, "--mode=1777", "--no-recursion", ...place, "./tmp"),
     async () => {
       const args = ["build", "--quiet", `--timestamp=${TIME}`, "--pull=never", `--tag=${name}`, context];
       return judge("podman", await runProgram("podman", args, STEP_DEADLINE_MS));

@@ -62,7 +62,7 @@ export function runArguments(boxes: PodmanBoxes, name: string, layers: readonly 
     "--network=none",
     "--read-only",
     "--read-only-tmpfs=false",
-    "--tmpfs=/tmp:rw,size=64m,nosuid,nodev,noexec,mode=1777",
+    "--tmpfs=/tmp:rw,notmpcopyup,size=64m,nosuid,nodev,noexec,mode=1777",
     "--ipc=none",
     "--cap-drop=all",
     "--security-opt=no-new-privileges",
