@@ -34,7 +34,7 @@ export { millisFromTimestamp, Timestamp, timestampFromMillis } from "./ids/times
 export { canonicalJson } from "./json/canonical-json.ts";
 export { type Parsed, parseJson, parseJsonBytes, parseShape } from "./json/parse-shape.ts";
 export { readForeignJson } from "./json/read-foreign-json.ts";
-export { decodeUtf8, type JsonReading, MAX_JSON_DEPTH, readJson, readJsonBytes } from "./json/read-json.ts";
+export { decodeUtf8, type JsonReading, MAX_JSON_DEPTH, MAX_JSON_VALUES, readJson, readJsonBytes } from "./json/read-json.ts";
 export { DATA_CLASSES, DataClass, isAbove, joinClass, joinLabel, Label } from "./policy/data-class.ts";
 export { Baseline, ModelToolCall, SessionRecord } from "./session-log/session-record.ts";
 export { escapeLayoutText, escapeText, quoteText } from "./text/escape-text.ts";

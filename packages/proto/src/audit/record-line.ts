@@ -4,7 +4,7 @@ import type { AuditSeq } from "../ids/integers.ts";
 import type { Timestamp } from "../ids/timestamp.ts";
 import { canonicalJson } from "../json/canonical-json.ts";
 import { type CanonicalReading, readCanonicalJson } from "../json/read-canonical-json.ts";
-import { readJson } from "../json/read-json.ts";
+import { isReadable } from "../json/read-json.ts";
 import { type AuditEvent, AuditRecord } from "./audit-event.ts";
 
 /** The longest line, in bytes without its newline, that is a record: readers hold one line in memory. */
@@ -28,8 +28,7 @@ export function encodeRecordLine(fields: RecordFields): { readonly record: Audit
   const parsed = AuditRecord.safeParse(fields);
   if (!parsed.success) throw new RangeError("expected a valid audit record", { cause: parsed.error });
   const line = canonicalJson(parsed.data);
-  if (line.includes("\\ud") && readJson(line).kind === "invalid")
-    throw new RangeError("expected well-formed text in an audit record");
+  if (!isReadable(line)) throw new RangeError("expected well-formed text and not too many values in an audit record");
   if (Buffer.byteLength(line) > MAX_RECORD_BYTES)
     throw new RangeError(`expected an audit record of at most ${MAX_RECORD_BYTES} bytes`);
   return { record: parsed.data, line };

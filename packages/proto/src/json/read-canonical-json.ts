@@ -2,7 +2,7 @@
 import type { z } from "zod";
 import { canonicalJson } from "./canonical-json.ts";
 import { parseShape } from "./parse-shape.ts";
-import { decodeUtf8, readJson } from "./read-json.ts";
+import { decodeUtf8, isReadable, MAX_JSON_VALUES, readJson } from "./read-json.ts";
 
 /**
  * A value, or one printable line that says what is wrong: `not_json` where the bytes are no JSON text at all (half a line, say),
@@ -11,9 +11,6 @@ import { decodeUtf8, readJson } from "./read-json.ts";
 export type CanonicalReading<T> =
   | { readonly kind: "ok"; readonly value: T }
   | { readonly kind: "not_json" | "not_canonical"; readonly problem: string };
-
-/** Every escape of a surrogate, whole pairs included, holds this. */
-const SURROGATE_ESCAPE = "\\ud";
 
 /**
  * Reads UTF-8 bytes as the canonical JSON of a value of `schema`'s shape.
@@ -31,11 +28,13 @@ export function readCanonicalJson<T>(schema: z.ZodType<T>, bytes: Uint8Array): C
     // V8's message quotes the input, so it isn't passed on.
     return { kind: "not_json", problem: "not JSON" };
   }
+  // Before the shape is checked, whose work grows with the values.
+  const early = text.length < MAX_JSON_VALUES ? undefined : readJson(text);
+  if (early?.kind === "invalid") return { kind: "not_canonical", problem: early.problem };
   const shaped = parseShape(schema, data);
   if (shaped.kind === "invalid") return { kind: "not_canonical", problem: shaped.problem };
   const isCanonical = canonicalJson(shaped.value) === text;
-  if (isCanonical && !text.includes(SURROGATE_ESCAPE)) return shaped;
+  if (isCanonical && isReadable(text)) return shaped;
   const strict = readJson(text);
-  if (strict.kind === "invalid") return { kind: "not_canonical", problem: strict.problem };
-  return isCanonical ? shaped : { kind: "not_canonical", problem: "not the canonical spelling of its value" };
+  return { kind: "not_canonical", problem: strict.kind === "invalid" ? strict.problem : "not the canonical spelling of its value" };
 }

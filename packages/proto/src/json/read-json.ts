@@ -12,6 +12,9 @@ export type JsonReading =
 /** Nesting beyond this is refused, so that no consumer's recursion can be driven deep. */
 export const MAX_JSON_DEPTH = 64;
 
+/** More members and elements than this, all levels together, are refused: a checker's work and memory grow with them. */
+export const MAX_JSON_VALUES = 2 ** 18;
+
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const INTEGER = /^(?:0|[1-9][0-9]*)$/u;
 
@@ -33,7 +36,8 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
  * Reads one JSON text.
  *
  * Refused beyond the grammar (RFC 8259): duplicate keys at any depth, numbers other than integers in 0..2^53-1 in their shortest
- * spelling (no sign, fraction or exponent), lone surrogates in strings and keys, nesting deeper than {@link MAX_JSON_DEPTH}.
+ * spelling (no sign, fraction or exponent), lone surrogates in strings and keys, nesting deeper than {@link MAX_JSON_DEPTH}, more
+ * than {@link MAX_JSON_VALUES} values.
  */
 export function readJson(text: string): JsonReading {
   let value: unknown;
@@ -45,6 +49,18 @@ export function readJson(text: string): JsonReading {
   }
   const problem = findAmbiguity(text);
   return problem === undefined ? { kind: "value", value } : invalid(problem);
+}
+
+/** What canonical JSON writes for every surrogate that is one half of nothing begins so. */
+const SURROGATE_ESCAPE = "\\ud";
+
+/**
+ * Whether readJson takes a text that canonicalJson wrote, without reading it again where it can't be otherwise. The numbers and the
+ * nesting in it are its schema's to bound.
+ */
+export function isReadable(written: string): boolean {
+  if (written.length < MAX_JSON_VALUES && !written.includes(SURROGATE_ESCAPE)) return true;
+  return readJson(written).kind === "value";
 }
 
 /** As {@link readJson}, from bytes that must be UTF-8. */
@@ -79,6 +95,7 @@ function findAmbiguity(text: string): string | undefined {
   // One entry per open container: the keys of an object, or undefined for an array.
   const open: (Set<string> | undefined)[] = [];
   let expectsKey = false;
+  let commas = 0;
   let index = 0;
   while (index < text.length) {
     const start = index;
@@ -98,6 +115,8 @@ function findAmbiguity(text: string): string | undefined {
         break;
       case ",":
         expectsKey = open.at(-1) !== undefined;
+        commas++;
+        if (commas >= MAX_JSON_VALUES) problem = `more than ${MAX_JSON_VALUES} values`;
         break;
       case '"':
         index = stringEnd(text, start);

@@ -4,7 +4,7 @@ import { encodeFrame } from "../frame/frame.ts";
 import { SafeInteger } from "../ids/integers.ts";
 import { canonicalJson } from "../json/canonical-json.ts";
 import { parseShape } from "../json/parse-shape.ts";
-import { readJson, readJsonBytes } from "../json/read-json.ts";
+import { isReadable, readJsonBytes } from "../json/read-json.ts";
 import { quoteText } from "../text/escape-text.ts";
 
 /** The version of the wire contract. */
@@ -39,22 +39,17 @@ export type Decoded<M> =
   | { readonly kind: "message"; readonly envelope: Envelope<M> }
   | { readonly kind: "bad_frame" | "bad_version" | "bad_message"; readonly detail: string };
 
-/** What canonical JSON writes for every lone surrogate begins so. */
-const SURROGATE_ESCAPE = "\\ud";
-
 /**
  * Puts a message into an envelope and a frame. What a peer would refuse is never sent.
  *
  * @throws {z.ZodError} when the message isn't of `schema`, or the id no integer in 0..2^53-1
  * @throws {RangeError} when a string in it is no well-formed Unicode (text of foreign JSON may not be: make it so where it is read),
- *   or the frame would be larger than MAX_FRAME
+ *   when it has more than MAX_JSON_VALUES values, or the frame would be larger than MAX_FRAME
  */
 export function encodeMessage<M extends AnyMessage>(schema: z.ZodType<M>, envelope: Envelope<M>): Buffer {
   const { kind, body } = schema.parse(envelope.message);
   const text = canonicalJson({ v: WIRE_VERSION, id: SafeInteger.parse(envelope.id), final: envelope.final, kind, body });
-  if (text.includes(SURROGATE_ESCAPE) && readJson(text).kind === "invalid") {
-    throw new RangeError("expected well-formed text in a message");
-  }
+  if (!isReadable(text)) throw new RangeError("expected well-formed text and not too many values in a message");
   return encodeFrame(text);
 }
 
