@@ -39,14 +39,19 @@ export interface SmallRequest {
 
 const MAX_SMALL_BODY = 4 * 1024 * 1024;
 const NOT_CONNECTED = new Set(["ENOENT", "ECONNREFUSED", "EACCES", "EAGAIN", "ENOTSOCK", "UND_ERR_CONNECT_TIMEOUT"]);
-const CLOSED = new Set(["UND_ERR_SOCKET", "ECONNRESET", "EPIPE", "UND_ERR_REQ_CONTENT_LENGTH_MISMATCH"]);
+const CLOSED = new Set(["UND_ERR_SOCKET", "ECONNRESET", "EPIPE", "UND_ERR_RES_CONTENT_LENGTH_MISMATCH"]);
+
+/** The end of the connection inside a reply's framing comes as a parser's error, which has no code of its own. */
+function isEarlyEnd(error: unknown): boolean {
+  return error instanceof Error && error.name === "HTTPParserError" && error.message.includes("Invalid EOF state");
+}
 
 function toHttpError(error: unknown, signal: AbortSignal): HttpError {
   if (error instanceof HttpError) return error;
   if (signal.aborted) return new HttpError("aborted", error);
   const code = errnoOf(error);
   if (NOT_CONNECTED.has(code)) return new HttpError("unreachable", error);
-  return new HttpError(CLOSED.has(code) ? "closed" : "bad", error);
+  return new HttpError(CLOSED.has(code) || isEarlyEnd(error) ? "closed" : "bad", error);
 }
 
 async function* pieces(body: AsyncIterable<unknown>, signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
