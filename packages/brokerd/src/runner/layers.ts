@@ -1,7 +1,8 @@
 /** Turns a spec's mounts and masks into what is laid over the empty root of a box, outermost first. */
-import { lstatSync, realpathSync } from "node:fs";
+import { lstatSync, realpathSync, type Stats } from "node:fs";
 import { dirname } from "node:path";
 import { AbsPath, holdsPath, isProperParent, quoteText } from "@boxmaker/proto";
+import { findHostExecuted, isHostExecuted } from "./host-executed.ts";
 import { isSameSource, lookAt } from "./mount-source.ts";
 import type { RunSpec } from "./run-spec.ts";
 import type { RunErrorCode } from "./runtime.ts";
@@ -30,31 +31,52 @@ export function layOut(spec: RunSpec): Layering {
     const detail = now.kind === "unusable" ? now.problem : `${quoteText(path)} is another ${now.kind} than the one decided about`;
     return { kind: "error", code: "mount_changed", detail };
   }
+  if (spec.request.tool === "write_file" && !spec.hostExec && isHostExecuted(spec.request.arguments.path)) {
+    return { kind: "error", code: "host_executed", detail: quoteText(spec.request.arguments.path) };
+  }
   const layers = new Map<AbsPath, Layer>();
   for (const { path, writable } of spec.mounts) {
     // Of two mounts at one path, the stricter holds.
     if (layers.get(path)?.kind !== "read_only") layers.set(path, { kind: writable ? "writable" : "read_only", path });
   }
+  for (const layer of hostExecutedLayers(spec)) layers.set(layer.path, layer);
   for (const mask of spec.masked) {
-    const place = findMask(mask);
+    const place = findLayer(mask, (stats) => (stats.isDirectory() ? "empty_directory" : "empty_file"));
     if (place === undefined || !spec.mounts.some(({ path }) => holdsPath(path, place.path))) continue;
     if (spec.mounts.some(({ path }) => holdsPath(place.path, path))) {
       return { kind: "error", code: "mount_unusable", detail: `${quoteText(place.path)} is to be hidden and mounted at once` };
     }
     layers.set(place.path, place);
   }
-  for (const pin of pinsOf([...layers.values()])) if (!layers.has(pin)) layers.set(pin, { kind: "pin", path: pin });
-  return { kind: "layers", layers: [...layers.values()].sort((a, b) => (a.path < b.path ? -1 : 1)) };
+  const visible = [...layers.values()].filter(({ path }) => !isHidden(path, layers));
+  const pins = pinsOf(visible).filter((pin) => !layers.has(pin));
+  const all = [...visible, ...[...new Set(pins)].map((path): Layer => ({ kind: "pin", path }))];
+  return { kind: "layers", layers: all.sort((a, b) => (a.path < b.path ? -1 : 1)) };
 }
 
-/** What hides a masked path: nothing where there is nothing; where it's a link, what hides its target. */
-function findMask(mask: AbsPath): Layer | undefined {
+/** Whether something around the path is hidden: mounted there, it would be seen again. */
+function isHidden(path: AbsPath, layers: ReadonlyMap<AbsPath, Layer>): boolean {
+  return [...layers.values()].some((layer) => layer.kind === "empty_directory" && isProperParent(layer.path, path));
+}
+
+/** What programs of the host execute, read-only in a box that may write around it. */
+function hostExecutedLayers({ mounts, hostExec }: RunSpec): readonly Layer[] {
+  if (hostExec) return [];
+  const roots = mounts.filter(({ writable }) => writable).map(({ path }) => path);
+  return roots
+    .flatMap((root) => findHostExecuted(root))
+    .flatMap((path) => findLayer(path, () => "read_only") ?? [])
+    .filter(({ path }) => roots.some((root) => isProperParent(root, path)));
+}
+
+/** The layer over what is at a path: none where there is nothing; where it's a link, over its target. */
+function findLayer(place: AbsPath, kindOf: (stats: Stats) => Layer["kind"]): Layer | undefined {
   try {
-    const path = AbsPath.parse(realpathSync.native(mask));
-    return { kind: lstatSync(path).isDirectory() ? "empty_directory" : "empty_file", path };
+    const path = AbsPath.parse(realpathSync.native(place));
+    return { kind: kindOf(lstatSync(path)), path };
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
-    // Nothing is there, so nothing has to be hidden. Any other error could hide something from us, but not from the box.
+    // Nothing is there, so nothing has to be covered. Any other error could hide something from us, but not from the box.
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     throw error;
   }

@@ -18,6 +18,7 @@ class SealedRunSpec {
   readonly #request: ToolCall;
   readonly #plan: RunPlan;
   readonly #mounts: readonly RunMount[];
+  readonly #hostExec: boolean;
 
   constructor(seal: typeof SEAL, decision: Decision) {
     if (seal !== SEAL) throw new TypeError("a RunSpec is built from a decision only");
@@ -25,6 +26,7 @@ class SealedRunSpec {
     this.#call = decision.call;
     this.#request = decision.request;
     this.#plan = decision.run;
+    this.#hostExec = decision.hostExec;
     this.#mounts = Object.freeze(
       decision.run.mounts.map(({ path, writable }) => Object.freeze({ path, writable, source: Object.freeze(lookAt(path)) })),
     );
@@ -59,6 +61,11 @@ class SealedRunSpec {
   /** Paths below mounts that the box must not see. */
   get masked(): readonly AbsPath[] {
     return this.#plan.masked;
+  }
+
+  /** Whether the box may write what programs of the host execute. */
+  get hostExec(): boolean {
+    return this.#hostExec;
   }
 
   /** Hosts that the box may reach; empty: it has no network. */

@@ -8,6 +8,7 @@ export type RunErrorCode =
   | "unsupported"
   | "mount_unusable"
   | "mount_changed"
+  | "host_executed"
   | "start_failed"
   | "timed_out"
   | "killed"
@@ -26,6 +27,8 @@ export const RUN_SENTENCES: Readonly<Record<RunErrorCode, string>> = {
     "The call was allowed but not run: this tool needs Podman or bubblewrap, which the owner has to install and configure.",
   mount_unusable: "The call was not run: a granted path is missing or can't be mounted.",
   mount_changed: "The call was not run: a granted path was replaced after the call was decided.",
+  host_executed:
+    "The call was not run: programs of the host execute what is in that place, and the grant does not allow writing it (host_exec).",
   start_failed: "The call was not run: the sandbox could not be started.",
   timed_out: "The tool was stopped at its time limit. What it did until then stays done.",
   killed: "The tool was killed, probably at its memory limit. What it did until then stays done.",

@@ -1,7 +1,7 @@
 /** What the runtimes with boxes have in common: check the spec, lay out the box, start it, see it to its end. */
 import { BoxRun, encodeMessage, holdsPath, type RuntimeName } from "@boxmaker/proto";
 import { type Launch, startBox } from "./box-process.ts";
-import { type Layer, layOut } from "./layers.ts";
+import { type Layer, type Layering, layOut } from "./layers.ts";
 import { isRunSpec, type RunSpec } from "./run-spec.ts";
 import { type RunnerConfig, timeLimitMs } from "./runner-config.ts";
 import type { RunOutcome, Runtime } from "./runtime.ts";
@@ -59,7 +59,7 @@ export class SandboxRuntime implements Runtime {
       body: { request, roots: mounts.map(({ path }) => path), output_cap: this.#config.output_cap },
     } as const;
     const input = encodeMessage(BoxRun, { id: 1, final: true, message });
-    const layering = layOut(spec);
+    const layering = layOutSafely(spec);
     if (layering.kind === "error") return layering;
     const box = startBox(this.#launcher.launch(layering.layers, limitMs), {
       input,
@@ -94,5 +94,15 @@ export class SandboxRuntime implements Runtime {
     this.#stopping.abort();
     await Promise.all([...this.#live].map(({ ended }) => ended));
     await this.#launcher[Symbol.asyncDispose]();
+  }
+}
+
+/** A folder that can't be looked into could hold what has to be hidden: then nothing runs. */
+function layOutSafely(spec: RunSpec): Layering {
+  try {
+    return layOut(spec);
+  } catch (error) {
+    // The environment's or a bug: either way no box is started.
+    return { kind: "error", code: "mount_unusable", detail: error instanceof Error ? error.message : "unknown error" };
   }
 }
