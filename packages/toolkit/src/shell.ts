@@ -58,7 +58,7 @@ interface Pipe {
  * first, since opening one end alone would wait for the other.
  */
 function makePipe(): Pipe {
-  const folder = mkdtempSync(join(SCRATCH, "pipe-"));
+  const folder = mkdtempSync(join(SCRATCH, "boxmaker-pipe-"));
   const path = join(folder, "output");
   try {
     const made = spawnSync("mkfifo", ["-m", "600", path], { stdio: "ignore" });

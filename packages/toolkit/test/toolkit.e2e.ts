@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { BoxDone, BoxRun, decodeMessage, encodeMessage } from "@boxmaker/proto";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+/** The bundle, which is what boxes get: `node tools/bundle-toolkit.ts` makes it, and the test run does so first. */
+const MAIN = join(import.meta.dirname, "..", "dist", "toolkit.mjs");
+
+interface End {
+  readonly status: number | null;
+  readonly stdout: Buffer;
+  readonly stderr: string;
+}
+
+function runToolkit(input: Uint8Array): End {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN], { input });
+  return { status, stdout, stderr: stderr.toString("utf8") };
+}
+
+function frame(request: unknown, roots: readonly string[]): Buffer {
+  const message = BoxRun.parse({ kind: "box_run", body: { request, roots, output_cap: 1000 } });
+  return encodeMessage(BoxRun, { id: 7, final: true, message });
+}
+
+function body(end: End): unknown {
+  const decoded = decodeMessage(BoxDone, end.stdout.subarray(4));
+  assert.ok(decoded.kind === "message", decoded.kind);
+  assert.equal(decoded.envelope.id, 7);
+  return decoded.envelope.message.body;
+}
+
+test("the toolkit answers a result with status 0 and a tool's own error with 1", () => {
+  using folder = temporaryFolder();
+  const path = `${folder.path}/a.txt`;
+  writeFileSync(path, "hello");
+  const done = runToolkit(frame({ tool: "read_file", arguments: { path } }, [folder.path]));
+  assert.equal(done.status, 0);
+  assert.deepEqual(body(done), { status: "ok", content: "hello", truncated: false });
+  const failed = runToolkit(frame({ tool: "read_file", arguments: { path } }, []));
+  assert.equal(failed.status, 1);
+  assert.deepEqual(body(failed), { status: "failed", content: `read_file: ${path}: outside the granted paths`, truncated: false });
+});
+
+test("the toolkit runs a command, and its exit status stays the tool's own", () => {
+  const end = runToolkit(frame({ tool: "shell", arguments: { command: "echo hi; exit 125" } }, []));
+  assert.equal(end.status, 0);
+  assert.deepEqual(body(end), { status: "ok", content: "hi\n[exit status 125]", truncated: false });
+});
+
+test("the toolkit says that it can't fetch", () => {
+  const end = runToolkit(frame({ tool: "http_fetch", arguments: { url: "https://example.com/" } }, []));
+  assert.equal(end.status, 1);
+  assert.deepEqual(body(end), {
+    status: "failed",
+    content: "http_fetch: https://example.com/: fetching is not built into this version yet",
+    truncated: false,
+  });
+});
+
+test("the toolkit ends with 2 and one line where it isn't given exactly one request", () => {
+  const good = frame({ tool: "shell", arguments: { command: "true" } }, []);
+  const inputs: readonly (readonly [Buffer, RegExp])[] = [
+    [Buffer.alloc(0), /got a stream that is closed$/u],
+    [good.subarray(0, 3), /got a stream that is truncated$/u],
+    [good.subarray(0, 20), /got a stream that is truncated$/u],
+    [Buffer.concat([good, good]), /got more bytes after it$/u],
+    [Buffer.from([0xff, 0xff, 0xff, 0xff]), /got 4294967295 bytes$/u],
+    [Buffer.from([0, 0, 0, 2, 0x7b, 0x7d]), /expected an envelope$/u],
+    [Buffer.from([0, 0, 0, 1, 0xff]), /not UTF-8$/u],
+  ];
+  for (const [input, expected] of inputs) {
+    const end = runToolkit(input);
+    assert.equal(end.status, 2);
+    assert.equal(end.stdout.length, 0);
+    assert.match(end.stderr, /^toolkit: [^\n]+\n$/u);
+    assert.match(end.stderr.trimEnd(), expected);
+  }
+});
