@@ -131,15 +131,21 @@ class Sealed {
 }
 
 class SealedDecision extends Sealed {
-  readonly #isDecision = true;
+  readonly #mode: "auto" | "ask";
 
-  constructor(seal: typeof SEAL, effects: Effects) {
+  constructor(seal: typeof SEAL, effects: Effects, mode: "auto" | "ask") {
     super(seal, effects);
+    this.#mode = mode;
     Object.freeze(this);
   }
 
+  /** By which kind of rule it runs: an `ask` has been approved. */
+  get mode(): "auto" | "ask" {
+    return this.#mode;
+  }
+
   static is(value: unknown): value is SealedDecision {
-    return typeof value === "object" && value !== null && #isDecision in value;
+    return typeof value === "object" && value !== null && #mode in value;
   }
 }
 
@@ -311,7 +317,7 @@ function allow(about: About, judgement: Running, effects: Effects): Allowed {
   return {
     kind: "allowed",
     mode: judgement.mode,
-    decision: new SealedDecision(SEAL, effects),
+    decision: new SealedDecision(SEAL, effects, judgement.mode),
     record: recordOf(about, judgement.findings, { outcome, run: judgement.run, raises: effects.after }),
     writes: pathsWritten(effects.request, effects.run),
     uses: judgement.uses,
