@@ -2,10 +2,10 @@
 /** The program: reads its command line, serves until it is told to stop. */
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { openLog, systemClock } from "@boxmaker/edge/log";
 import { quoteText } from "@boxmaker/proto";
 import { errorCode } from "./error-code.ts";
-import { createEvents } from "./events.ts";
-import { realClock } from "./real/clock.ts";
+import { Events } from "./events.ts";
 import { serve } from "./socket/serve.ts";
 import { type ApiKey, readApiKey } from "./start/api-key.ts";
 import { type Options, parseOptions, USAGE } from "./start/options.ts";
@@ -38,18 +38,26 @@ async function run(options: Options): Promise<StartRefusal | undefined> {
     }
   }
   const { listenPath, upstream, limits } = options;
-  const events = createEvents(
-    (line) => process.stderr.write(`${line}\n`),
-    () => realClock.time(),
+  const events = new Events(
+    openLog(
+      (line) => process.stderr.write(line),
+      () => systemClock.now(),
+    ),
   );
-  const result = await serve({ listenPath, upstream, ca, apiKey, limits, clock: realClock, events });
+  const result = await serve({ listenPath, upstream, ca, apiKey, limits, clock: systemClock, events });
   if (result.kind === "refused") {
     return result.refusal;
   }
-  await using _proxy = result.proxy;
+  await using proxy = result.proxy;
   process.stdout.write(`inferproxy: ready on ${listenPath}, upstream ${upstream.url}\n`);
-  events.stopping(await stop.promise);
-  return undefined;
+  try {
+    const signal = await Promise.race([stop.promise, proxy.closed]);
+    events.stopping(signal ?? "");
+    return undefined;
+  } catch (error) {
+    // A proxy that takes no clients must not look alive.
+    return { message: `the socket's listener ended (${errorCode(error)})`, runbook: "docs/runbook.md#inferproxy-socket" };
+  }
 }
 
 process.umask(0o077);
@@ -57,7 +65,7 @@ const result = parseOptions(process.argv.slice(2));
 if (result.kind === "help") {
   process.stdout.write(`${USAGE}\n`);
 } else if (result.kind === "wrong") {
-  process.stderr.write(`inferproxy: ${result.problem} (${USAGE}), see docs/runbook.md#inferproxy-usage\n`);
+  process.stderr.write(`inferproxy: ${result.problem} (${USAGE}); see docs/runbook.md#inferproxy-usage\n`);
   process.exitCode = 2;
 } else {
   const refusal = await run(result.options);

@@ -105,7 +105,7 @@ for (const [why, head, reason] of [
     await server.untilEnd();
     assert.equal(server.text, "");
     assert.deepEqual(proxy.log, [
-      `2026-01-02T03:04:05.678Z warn request-refused connection=1 reason="${reason}" see docs/runbook.md#inferproxy-request-refused`,
+      `2026-01-02T03:04:05.678Z warn request-refused connection=1 reason="${reason}" see="docs/runbook.md#inferproxy-request-refused"`,
     ]);
   });
 }

@@ -3,7 +3,8 @@ import { chmod, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { inspect } from "node:util";
-import { createEvents } from "../src/events.ts";
+import { openLog } from "@boxmaker/edge/log";
+import { Events } from "../src/events.ts";
 import { readApiKey } from "../src/start/api-key.ts";
 import { parseOptions } from "../src/start/options.ts";
 import { parseUpstreamUrl } from "../src/start/upstream-url.ts";
@@ -134,16 +135,20 @@ for (const [why, make] of BAD_KEYS) {
   });
 }
 
-test("createEvents() writes one line per event and escapes what a peer could have chosen", () => {
+test("Events writes one line per event and escapes what a peer could have chosen", () => {
   const lines: string[] = [];
-  const events = createEvents(
-    (line) => lines.push(line),
-    () => "T",
+  const events = new Events(
+    openLog(
+      (line) => lines.push(line),
+      () => 0,
+    ),
   );
   events.upstreamAway(7, "http://h:1", "E\n\u202eX");
+  events.listenerError("EMFILE");
   events.stopping("SIGTERM");
   assert.deepEqual(lines, [
-    'T warn upstream-away connection=7 upstream=http://h:1 error="E\\u000a\\u202eX" see docs/runbook.md#inferproxy-upstream-away',
-    "T info stopping signal=SIGTERM",
+    '1970-01-01T00:00:00.000Z warn upstream-away connection=7 upstream=http://h:1 error="E\\u000a\\u202eX" see="docs/runbook.md#inferproxy-upstream-away"\n',
+    '1970-01-01T00:00:00.000Z error listener-error error=EMFILE see="docs/runbook.md#inferproxy-socket"\n',
+    "1970-01-01T00:00:00.000Z info stopping signal=SIGTERM\n",
   ]);
 });

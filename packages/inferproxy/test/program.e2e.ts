@@ -77,14 +77,14 @@ test("inferproxy takes over a socket that a killed one left behind", async () =>
   assert.deepEqual(second, {
     code: 1,
     stdout: "",
-    stderr: `inferproxy: a program already answers on "${path}": stop it or name another path, see docs/runbook.md#inferproxy-socket-in-use\n`,
+    stderr: `inferproxy: can't serve on socket "${path}": something answers on it already; see docs/runbook.md#inferproxy-socket\n`,
   });
 });
 
 test("inferproxy exits with 2 and one line when it is called wrongly", async () => {
   const result = await run(["--listen", "/x", "--upstream", "http://h", "--rate", "0"]);
   assert.equal(result.code, 2);
-  assert.match(result.stderr, /^inferproxy: --rate is "0", expected .*, see docs\/runbook\.md#inferproxy-usage\n$/u);
+  assert.match(result.stderr, /^inferproxy: --rate is "0", expected .*; see docs\/runbook\.md#inferproxy-usage\n$/u);
 });
 
 test("inferproxy says how it is called", async () => {
@@ -103,7 +103,7 @@ test("inferproxy exits with 1 and one line without its key, its certificates or 
   assert.deepEqual(await run([...args, "--api-key-file", gone]), {
     code: 1,
     stdout: "",
-    stderr: `inferproxy: api key file "${gone}" cannot be read (ENOENT), see docs/runbook.md#inferproxy-api-key\n`,
+    stderr: `inferproxy: api key file "${gone}" cannot be read (ENOENT); see docs/runbook.md#inferproxy-api-key\n`,
   });
   for (const [ca, code] of [
     [gone, "ENOENT"],
@@ -112,13 +112,13 @@ test("inferproxy exits with 1 and one line without its key, its certificates or 
     assert.deepEqual(await run([...args, "--ca-file", ca ?? ""]), {
       code: 1,
       stdout: "",
-      stderr: `inferproxy: cannot read the certificates in "${ca}" (${code}), see docs/runbook.md#inferproxy-ca-file\n`,
+      stderr: `inferproxy: cannot read the certificates in "${ca}" (${code}); see docs/runbook.md#inferproxy-ca-file\n`,
     });
   }
   await mkdir(join(directory.path, "run", "infer.sock"), { recursive: true });
   assert.deepEqual(await run(args), {
     code: 1,
     stdout: "",
-    stderr: `inferproxy: "${path}" exists and is no socket: remove it or name another path, see docs/runbook.md#inferproxy-socket\n`,
+    stderr: `inferproxy: can't serve on socket "${path}": something that is no socket is at its place; see docs/runbook.md#inferproxy-socket\n`,
   });
 });

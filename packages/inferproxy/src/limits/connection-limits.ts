@@ -1,5 +1,5 @@
 /** Decides whether a new connection is taken: first by rate, then by how many are open. */
-import type { Clock } from "../real/clock.ts";
+import type { Clock } from "@boxmaker/edge/log";
 import { TokenBucket } from "./token-bucket.ts";
 
 /** The owner's limits; each is a whole number of at least 1. */

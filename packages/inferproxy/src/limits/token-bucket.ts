@@ -1,5 +1,5 @@
 /** Bounds how fast new connections are taken. */
-import type { Clock } from "../real/clock.ts";
+import type { Clock } from "@boxmaker/edge/log";
 
 /** How many thousandths one token has: a rate per second is then a whole number of thousandths per millisecond. */
 const THOUSANDTHS = 1000;
@@ -18,12 +18,13 @@ export class TokenBucket {
     this.#ratePerSecond = ratePerSecond;
     this.#capacity = burst * THOUSANDTHS;
     this.#thousandths = this.#capacity;
-    this.#filledAtMs = clock.monotonicMs();
+    this.#filledAtMs = Math.floor(clock.monotonic());
   }
 
   /** Takes one token and returns true, or returns false and takes nothing when less than a whole one is left. */
   take(): boolean {
-    const nowMs = this.#clock.monotonicMs();
+    // Whole milliseconds, so that what many small steps add up to isn't rounded.
+    const nowMs = Math.floor(this.#clock.monotonic());
     // A clock that stands still or goes back gives nothing, and must not be charged for either.
     const elapsedMs = Math.max(0, nowMs - this.#filledAtMs);
     this.#filledAtMs = nowMs;

@@ -1,9 +1,10 @@
 /** Forwards one client's bytes to the inference server and the answer back, until one of them is through. */
 import type { Socket } from "node:net";
+import type { Clock } from "@boxmaker/edge/log";
 import { unreachable } from "@boxmaker/proto";
+import { startDeadline } from "../deadline.ts";
 import { errorCode } from "../error-code.ts";
 import { RequestRefusedError, type RequestStream } from "../http/request-stream.ts";
-import type { Clock } from "../real/clock.ts";
 import type { Dialled } from "./dial-upstream.ts";
 import { flushThen } from "./flush-then.ts";
 
@@ -82,7 +83,7 @@ export function bridge(parts: BridgeParts): Promise<BridgeEnd> {
   };
 
   const stop = (): void => finish({ kind: "stopped" });
-  const dialDeadline = clock.after(DIAL_MS, () => finish({ kind: "upstream-away", error: "ETIMEDOUT" }));
+  const dialDeadline = startDeadline(clock, DIAL_MS, () => finish({ kind: "upstream-away", error: "ETIMEDOUT" }));
   signal.addEventListener("abort", stop);
 
   upstream.once(readyEvent, () => {

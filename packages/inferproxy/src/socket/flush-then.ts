@@ -1,6 +1,7 @@
 /** Lets a client have what was sent to it before its connection is closed, for a bounded time. */
 import type { Writable } from "node:stream";
-import type { Clock } from "../real/clock.ts";
+import type { Clock } from "@boxmaker/edge/log";
+import { startDeadline } from "../deadline.ts";
 
 /** How long a client may take to read what the inference server sent before its end, in milliseconds. */
 export const FLUSH_MS = 10_000;
@@ -17,7 +18,7 @@ export function flushThen(writable: Writable, clock: Clock, then: () => void): v
       then();
     }
   };
-  const deadline = clock.after(FLUSH_MS, once);
+  const deadline = startDeadline(clock, FLUSH_MS, once);
   writable.once("close", once);
   if (writable.destroyed || writable.writableLength === 0) {
     once();

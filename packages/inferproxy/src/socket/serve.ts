@@ -1,19 +1,17 @@
 /** Takes clients on the socket, within the limits, and joins each to a connection of its own to the inference server. */
-import { once } from "node:events";
-import { chmod } from "node:fs/promises";
-import { createServer, type Server, type Socket } from "node:net";
-import { quoteText, unreachable } from "@boxmaker/proto";
+import type { Socket } from "node:net";
+import type { Clock } from "@boxmaker/edge/log";
+import { listenUnix } from "@boxmaker/edge/socket";
+import { unreachable } from "@boxmaker/proto";
 import { errorCode } from "../error-code.ts";
 import type { Events } from "../events.ts";
 import { RequestEditor } from "../http/request-editor.ts";
 import { RequestStream } from "../http/request-stream.ts";
 import { ConnectionLimits, type Limits, type Place } from "../limits/connection-limits.ts";
-import type { Clock } from "../real/clock.ts";
 import type { ApiKey } from "../start/api-key.ts";
 import type { StartRefusal } from "../start/refusal.ts";
 import type { Upstream } from "../start/upstream-url.ts";
 import { type BridgeEnd, bridge } from "./bridge.ts";
-import { claimSocketPath, inUse } from "./claim-socket-path.ts";
 import { dialUpstream } from "./dial-upstream.ts";
 
 /** Everything that a running proxy needs. */
@@ -30,50 +28,40 @@ export interface ProxySettings {
   readonly events: Events;
 }
 
-/** A listening proxy, or why it could not start. Disposing of it closes every connection and removes the socket. */
+/** A listening proxy. Disposing of it closes every connection and removes the socket. */
+export interface Proxy extends AsyncDisposable {
+  /** Resolves when it was disposed of; rejects when its listener ended by itself. */
+  readonly closed: Promise<void>;
+}
+
+/** A listening proxy, or why it could not start. */
 export type ServeResult =
-  | { readonly kind: "serving"; readonly proxy: AsyncDisposable }
+  | { readonly kind: "serving"; readonly proxy: Proxy }
   | { readonly kind: "refused"; readonly refusal: StartRefusal };
 
-/** Claims the socket's path, listens there and forwards until disposed of. */
+/** Listens on the socket and forwards until disposed of. */
 export async function serve(settings: ProxySettings): Promise<ServeResult> {
-  const claim = await claimSocketPath(settings.listenPath);
-  if (claim.kind === "refused") {
-    return claim;
-  }
   const connections = new Connections(settings);
-  const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => connections.take(client));
-  const failure = await listen(server, settings.listenPath);
-  if (failure !== undefined) {
-    return { kind: "refused", refusal: failure };
+  const listening = await listenUnix({
+    path: settings.listenPath,
+    // Connections are counted here, where the place is free before the client can see its close.
+    maxConnections: Number.MAX_SAFE_INTEGER,
+    onConnection: (client) => connections.take(client),
+    onError: (error) => settings.events.listenerError(errorCode(error)),
+  });
+  if (listening.kind === "refused") {
+    return { kind: "refused", refusal: { message: listening.problem, runbook: "docs/runbook.md#inferproxy-socket" } };
   }
-  server.on("error", (error) => settings.events.listenerFailed(errorCode(error)));
-  const proxy: AsyncDisposable = {
+  const { server } = listening;
+  const proxy: Proxy = {
+    closed: server.closed,
     [Symbol.asyncDispose]: async () => {
-      const closed = new Promise<void>((resolve) => {
-        server.close(() => resolve());
-      });
+      await server[Symbol.asyncDispose]();
       await connections[Symbol.asyncDispose]();
-      await closed;
+      await server.closed;
     },
   };
   return { kind: "serving", proxy };
-}
-
-async function listen(server: Server, path: string): Promise<StartRefusal | undefined> {
-  try {
-    server.listen({ path });
-    await once(server, "listening");
-    await chmod(path, 0o600);
-    return undefined;
-  } catch (error) {
-    // Nothing is forwarded from a socket that could not be bound and closed to others.
-    server.close();
-    if (errorCode(error) === "EADDRINUSE") {
-      return inUse(path);
-    }
-    return { message: `cannot listen on ${quoteText(path)} (${errorCode(error)})`, runbook: "docs/runbook.md#inferproxy-socket" };
-  }
 }
 
 /** The open connections. */

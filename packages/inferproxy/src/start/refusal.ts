@@ -8,5 +8,5 @@ export interface StartRefusal {
 
 /** The one line that the owner reads. */
 export function refusalLine(refusal: StartRefusal): string {
-  return `inferproxy: ${refusal.message}, see ${refusal.runbook}`;
+  return `inferproxy: ${refusal.message}; see ${refusal.runbook}`;
 }

@@ -1,41 +1,47 @@
 /** A clock that tests move by hand. */
-import type { Clock } from "../../src/real/clock.ts";
+import type { Clock } from "@boxmaker/edge/log";
 
-interface Alarm {
-  readonly atMs: number;
-  readonly callback: () => void;
+interface Sleep {
+  readonly untilMs: number;
+  readonly wake: () => void;
 }
 
+/** Starts at 2026-01-02T03:04:05.678Z. */
 export class FakeClock implements Clock {
-  #nowMs = 0;
-  readonly #alarms = new Set<Alarm>();
+  #monotonicMs = 0;
+  readonly #sleeps = new Set<Sleep>();
 
-  monotonicMs(): number {
-    return this.#nowMs;
+  now(): number {
+    return Date.UTC(2026, 0, 2, 3, 4, 5, 678);
   }
 
-  time(): string {
-    return "2026-01-02T03:04:05.678Z";
+  monotonic(): number {
+    return this.#monotonicMs;
   }
 
-  after(delayMs: number, callback: () => void): Disposable {
-    const alarm = { atMs: this.#nowMs + delayMs, callback };
-    this.#alarms.add(alarm);
-    return { [Symbol.dispose]: () => this.#alarms.delete(alarm) };
+  sleep(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const sleep = { untilMs: this.#monotonicMs + ms, wake: resolve };
+      this.#sleeps.add(sleep);
+      signal.addEventListener("abort", () => {
+        this.#sleeps.delete(sleep);
+        reject(new Error("sleep aborted"));
+      });
+    });
   }
 
-  /** How many calls of `after` are still waiting. */
-  get waiting(): number {
-    return this.#alarms.size;
+  /** How many sleeps are under way. */
+  get sleeping(): number {
+    return this.#sleeps.size;
   }
 
-  /** Moves the monotonic time by `ms`, which may be negative, and calls what is due. */
+  /** Moves the monotonic time by `ms`, which may be negative, and wakes who is due. */
   advance(ms: number): void {
-    this.#nowMs += ms;
-    for (const alarm of this.#alarms) {
-      if (alarm.atMs <= this.#nowMs) {
-        this.#alarms.delete(alarm);
-        alarm.callback();
+    this.#monotonicMs += ms;
+    for (const sleep of this.#sleeps) {
+      if (sleep.untilMs <= this.#monotonicMs) {
+        this.#sleeps.delete(sleep);
+        sleep.wake();
       }
     }
   }

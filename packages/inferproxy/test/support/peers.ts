@@ -5,7 +5,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createEvents } from "../../src/events.ts";
+import { openLog } from "@boxmaker/edge/log";
+import { Events } from "../../src/events.ts";
 import { type ProxySettings, serve } from "../../src/socket/serve.ts";
 import { parseUpstreamUrl, type Upstream } from "../../src/start/upstream-url.ts";
 import { FakeClock } from "./fake-clock.ts";
@@ -161,16 +162,18 @@ export async function startProxy(
   const clock = new FakeClock();
   const log: string[] = [];
   const waiting = new Map<string, () => void>();
-  const events = createEvents(
-    (line) => {
-      log.push(line);
-      for (const [part, resolve] of waiting) {
-        if (line.includes(part)) {
-          resolve();
+  const events = new Events(
+    openLog(
+      (line) => {
+        log.push(line.trimEnd());
+        for (const [part, resolve] of waiting) {
+          if (line.includes(part)) {
+            resolve();
+          }
         }
-      }
-    },
-    () => clock.time(),
+      },
+      () => clock.now(),
+    ),
   );
   const result = await serve({
     listenPath: path,
