@@ -1,0 +1,43 @@
+/** One turn of a chat, with Ctrl-C: once cancels it, twice leaves. */
+import type { Clock } from "@boxmaker/edge/log";
+import type { TurnEvent } from "@boxmaker/proto";
+import { askCancel } from "../box/ask-loop.ts";
+import type { Interrupts } from "../terminal/interrupts.ts";
+import type { Screen } from "../terminal/screen.ts";
+import type { Conversation } from "./conversation.ts";
+import type { TurnEnd } from "./run-turn.ts";
+
+export interface TurnTaking {
+  /** loop.sock. */
+  readonly socket: string;
+  readonly clock: Clock;
+  readonly interrupts: Interrupts;
+  /** Where it is said that a turn is being cancelled. */
+  readonly notes: Screen;
+  readonly onEvent: (event: TurnEvent) => Promise<void>;
+  /** Called on the first Ctrl-C, before loopd is asked to cancel. */
+  readonly onCancel: () => void;
+}
+
+/** Runs one turn. Its end is returned and not shown. */
+export async function takeTurn(conversation: Conversation, text: string, taking: TurnTaking): Promise<TurnEnd> {
+  const { socket, clock, interrupts, notes, onEvent, onCancel } = taking;
+  const leave = new AbortController();
+  let cancelling: Promise<void> | undefined;
+  const cancel = async (): Promise<void> => {
+    const problem = await askCancel(socket, conversation.session);
+    if (problem !== undefined && !leave.signal.aborted) notes.line(`the turn couldn't be cancelled: ${problem}`);
+  };
+  using _listening = interrupts.listen(() => {
+    if (cancelling !== undefined) {
+      leave.abort();
+      return;
+    }
+    onCancel();
+    notes.line("cancelling the turn; Ctrl-C again leaves");
+    cancelling = cancel();
+  });
+  const end = await conversation.say(text, { socket, clock, onEvent, signal: leave.signal });
+  if (end.kind !== "left") await cancelling;
+  return end;
+}
