@@ -1,0 +1,157 @@
+/**
+ * System calls that fail, and a process that dies at them: at every write, sync, open and rename of a start that recovers a torn
+ * line and of the appends after it. What was acknowledged has to be there afterwards, and the log has to be whole.
+ */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { sha256 } from "@boxmaker/proto";
+import { DAY, NO_BLOBS, openLog, startedEvent, TempDirectory } from "./audit-fixture.ts";
+import { blobText } from "./blob-text.ts";
+
+const PROGRAM = new URL("writer-program.ts", import.meta.url).pathname;
+const COUNT = 6;
+const MAX_RUNS = 60;
+const DEADLINE_MS = 60_000;
+
+const canTrace = spawnSync("strace", ["-f", "-o", "/dev/null", "true"]).status === 0;
+const skip = canTrace ? false : "strace is missing or may not trace here";
+
+/** A run of the writing program: what it said, and whether a fault was injected. */
+interface Run {
+  readonly lines: readonly string[];
+  readonly isHit: boolean;
+  readonly trace: string;
+}
+
+/** Every path of the log that the program touches. */
+function pathsIn(home: TempDirectory): string[] {
+  const days = ["05", "06", "07", "08", "09"].map((day) => home.file(`2026-01-${day}.jsonl`));
+  const hashes = Array.from({ length: COUNT }, (_, index) => sha256(blobText(index)));
+  const blobs = hashes.flatMap((hash) => [home.file(`blobs/.${hash}.new`), home.file(`blobs/${hash}`)]);
+  return [home.audit, home.file("blobs"), ...days, ...blobs];
+}
+
+function runTraced(home: TempDirectory, calls: string, fault: string | undefined): Run {
+  const traceFile = join(home.path, "trace");
+  const inject = fault === undefined ? [] : ["-e", `inject=${calls}:${fault}`];
+  const paths = pathsIn(home).flatMap((path) => ["-P", path]);
+  const tracing = ["-f", "-o", traceFile, ...paths, "-e", `trace=${calls}`, ...inject];
+  const run = spawnSync("strace", [...tracing, process.execPath, PROGRAM, home.audit, "0", String(COUNT)], {
+    encoding: "utf8",
+    env: { ...process.env, UV_THREADPOOL_SIZE: "1" },
+    timeout: DEADLINE_MS,
+  });
+  const trace = readFileSync(traceFile, "utf8");
+  return {
+    lines: run.stdout.split("\n").slice(0, -1),
+    isHit: trace.includes("(INJECTED)") || trace.includes("killed by SIGKILL"),
+    trace,
+  };
+}
+
+/** Three records and a torn line. */
+async function prepare(home: TempDirectory): Promise<void> {
+  await using opened = await openLog(home.audit);
+  for (let head = 0; head < 3; head++) await opened.log.append(startedEvent(head), NO_BLOBS).durable;
+  writeFileSync(home.file(DAY), `${home.text(DAY)}{"seq":4,"ti`);
+}
+
+function checkAnswers({ lines }: Run): readonly number[] {
+  const firstDenied = lines.findIndex((line) => line.startsWith("denied"));
+  const lastDurable = lines.findLastIndex((line) => line.startsWith("durable"));
+  if (firstDenied !== -1) {
+    assert.ok(lastDurable < firstDenied, "after the first failure nothing is acknowledged");
+    assert.equal(lines.filter((line) => line.startsWith("warned")).length, 1);
+  }
+  for (const line of lines)
+    assert.match(
+      line,
+      /^(?:opened \d+|durable \d+|denied AuditStoppedError|done|(?:refused|warned) .+; see docs\/runbook\.md#[a-z-]+)$/u,
+    );
+  return lines.filter((line) => line.startsWith("durable")).map((line) => Number(line.split(" ")[1]));
+}
+
+/** The log opens, holds what was acknowledged, has one recovery, and opens quietly the next time. */
+async function checkLog(home: TempDirectory, durable: readonly number[]): Promise<void> {
+  {
+    await using opened = await openLog(home.audit);
+    const seqs = opened.records.map(({ seq }) => seq);
+    assert.deepEqual(
+      seqs,
+      seqs.map((_, index) => index + 1),
+    );
+    for (const seq of durable)
+      assert.ok(
+        seqs.some((found) => found === seq),
+        `record ${seq} was acknowledged and is lost`,
+      );
+    assert.equal(opened.records.filter(({ event }) => event.kind === "recovery").length, 1);
+    for (const { event } of opened.records) {
+      if (event.kind !== "started" || !event.version.startsWith("ü")) continue;
+      const index = Number(event.version.slice(2));
+      if (index % 3 === 0) assert.equal(home.text(`blobs/${sha256(blobText(index))}`), blobText(index));
+    }
+  }
+  await using again = await openLog(home.audit);
+  assert.deepEqual(again.notices, []);
+}
+
+const FAULTS: readonly (readonly [calls: string, fault: string])[] = [
+  ["write", "error=ENOSPC"],
+  ["write", "signal=KILL"],
+  ["fdatasync", "error=EIO"],
+  ["fdatasync", "signal=KILL"],
+  ["fsync", "error=EIO"],
+  ["fsync", "signal=KILL"],
+  ["openat", "error=EIO"],
+  ["openat", "signal=KILL"],
+  ["rename", "error=EIO"],
+  ["rename", "signal=KILL"],
+];
+
+for (const [calls, fault] of FAULTS) {
+  test(`${calls} with ${fault} at any point loses nothing acknowledged and leaves a log that opens`, { skip }, async () => {
+    let runs = 0;
+    for (; runs < MAX_RUNS; runs++) {
+      using home = new TempDirectory();
+      await prepare(home);
+      const run = runTraced(home, calls, `${fault}:when=${runs + 1}`);
+      await checkLog(home, checkAnswers(run));
+      if (!run.isHit) {
+        assert.equal(run.lines.at(-1), "done", `${runs} ${run.trace}`);
+        assert.equal(run.lines.filter((line) => line.startsWith("durable")).length, COUNT);
+        break;
+      }
+    }
+    assert.ok(runs >= 3 && runs < MAX_RUNS, `${runs} points were hit`);
+  });
+}
+
+test("appends that wait at the same time share one sync", { skip }, () => {
+  using home = new TempDirectory();
+  mkdirSync(home.audit, { mode: 0o700 });
+  const { lines, trace } = runTraced(home, "fdatasync", undefined);
+  assert.equal(lines.filter((line) => line.startsWith("durable")).length, COUNT);
+  // The last three of the six are appended at once.
+  assert.equal(trace.match(/fdatasync\(/gu)?.length, COUNT - 2);
+});
+
+const canLimit = spawnSync("prlimit", ["--fsize=1000", "true"]).status === 0;
+
+test("a write that the system cuts short is finished or stops the log, at any limit of the file's size", {
+  skip: canLimit ? false : "prlimit is missing",
+}, async () => {
+  for (let limit = 700; limit < 1500; limit += 97) {
+    using home = new TempDirectory();
+    await prepare(home);
+    const program = [process.execPath, PROGRAM, home.audit, "0", String(COUNT)];
+    const run = spawnSync("prlimit", [`--fsize=${limit}`, ...program], { encoding: "utf8", timeout: DEADLINE_MS });
+    const lines = run.stdout.split("\n").slice(0, -1);
+    const durable = checkAnswers({ lines, isHit: true, trace: "" });
+    await using opened = await openLog(home.audit);
+    for (const seq of durable) assert.ok(opened.records.some((record) => record.seq === seq));
+  }
+});

@@ -1,0 +1,51 @@
+/**
+ * Writes an audit log and says on stdout what became of each append, for tests that make system calls fail or kill the process:
+ * `node writer-program.ts DIRECTORY FIRST_HOUR COUNT`. Every append is eight hours after the one before, so that days roll over;
+ * every third one has a blob. The last three are appended at once, at the same time.
+ */
+import { writeSync } from "node:fs";
+import { AbsPath, sha256 } from "@boxmaker/proto";
+import { openAuditLog } from "../../src/audit/audit-log.ts";
+import { blobText } from "./blob-text.ts";
+
+const HOUR_MS = 3_600_000;
+const HOURS_BETWEEN = 8;
+const TOGETHER = 3;
+
+function say(line: string): void {
+  writeSync(1, `${line}\n`);
+}
+
+const directory = AbsPath.parse(process.argv[2]);
+const count = Number(process.argv[4]);
+let hour = Number(process.argv[3]);
+const clock = { now: () => Date.UTC(2026, 0, 5) + hour * HOUR_MS };
+
+const opening = await openAuditLog({ directory, clock, onRecord: () => {}, warn: (line) => say(`warned ${line}`) });
+if (opening.kind === "refused") {
+  say(`refused ${opening.problem}`);
+} else {
+  const { log } = opening;
+  say(`opened ${log.head}`);
+  const append = async (index: number): Promise<void> => {
+    const text = blobText(index);
+    const blobs = index % 3 === 0 ? new Map([[sha256(text), text]]) : new Map();
+    try {
+      const { seq, durable } = log.append(
+        { kind: "started", version: `ü ${index}`, config_sha256: sha256("c"), head: log.head },
+        blobs,
+      );
+      await durable;
+      say(`durable ${seq}`);
+    } catch (error) {
+      say(`denied ${error instanceof Error ? error.name : "?"}`);
+    }
+  };
+  for (let index = 0; index < count - TOGETHER; index++) {
+    hour += HOURS_BETWEEN;
+    await append(index);
+  }
+  await Promise.all(Array.from({ length: TOGETHER }, async (_, index) => await append(count - TOGETHER + index)));
+  await log[Symbol.asyncDispose]();
+  say("done");
+}
