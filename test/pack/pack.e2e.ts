@@ -101,3 +101,29 @@ test("a program's exit status comes through the launcher, on either Node", () =>
   assert.equal(status, 1);
   assert.match(stderr, /^gatewayd: isn't built yet/u);
 });
+
+for (const [name, runTry] of [
+  ["", run],
+  [" started on an old Node", runOnOldNode],
+] as const) {
+  test(`boxmaker try${name} reads a note from the packed box, and its log verifies`, () => {
+    const box = join(folder, `box${name.length}`);
+    const say = "read the file todo.md in my notes";
+    const { status, stdout, stderr } = runTry(
+      "boxmaker",
+      "try",
+      "--home",
+      box,
+      "--model",
+      "demo",
+      "--runtime",
+      "process",
+      "--say",
+      say,
+    );
+    const note = readFileSync(join(box, "notes", "todo.md"), "utf8").trim();
+    assert.equal(stdout.includes(note), true, `${stdout}${stderr}`);
+    assert.match(stderr, /^audit: ok, [0-9]+ records$/mu);
+    assert.equal(status, 0);
+  });
+}
