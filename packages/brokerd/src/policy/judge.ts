@@ -109,7 +109,7 @@ export function judge(
   // A call that is denied has a plan too, because its label decides whether the audience is the reason.
   const planned = permitting.length === 0 ? [named] : permitting.map(({ match }) => match);
   const run = planRun(call, named, planned, set.grants, box);
-  const pathLabels = labelsRead(call, run.mounts, run.masked, state.pathLabels);
+  const pathLabels = labelsRead(call, run.mounts, state.pathLabels);
   const grants = matches.map(({ loaded }) => loaded.grant);
   const ofGrants = grants.map((grant): Label => ({ taint: grant.label, untrusted: grant.untrusted }));
   const label = [...ofGrants, ...pathLabels.map((entry) => entry.label)].reduce(joinLabel, BOTTOM);

@@ -16,24 +16,19 @@ function labelsAround(path: AbsPath, labels: readonly PathLabel[]): readonly Pat
 }
 
 /**
- * The labels that a call's results must take in. Of what lies under a shell's mounts, what is masked can't be read and doesn't count.
- * A write reads nothing; what is fetched has no path.
+ * The labels that a call's results must take in. What lies under a mount counts even where it is masked: a deny masks what it names,
+ * and a label that went away with it would let a call through that was denied for its audience.
  */
-export function labelsRead(
-  call: ToolCall,
-  mounts: readonly Mount[],
-  masked: readonly AbsPath[],
-  labels: readonly PathLabel[],
-): readonly PathLabel[] {
+export function labelsRead(call: ToolCall, mounts: readonly Mount[], labels: readonly PathLabel[]): readonly PathLabel[] {
   switch (call.tool) {
     case "read_file":
       return labelsAround(call.arguments.path, labels);
     case "shell": {
-      const visible = labels.filter((entry) => !masked.some((mask) => holdsPath(mask, entry.path)));
-      const found = mounts.flatMap((mount) => labelsAround(mount.path, visible));
+      const found = mounts.flatMap((mount) => labelsAround(mount.path, labels));
       // Two mounts below one labelled parent see it twice.
       return [...new Map(found.map((entry) => [entry.path, entry])).values()];
     }
+    // A write reads nothing, and what is fetched has no path.
     case "write_file":
     case "http_fetch":
       return [];

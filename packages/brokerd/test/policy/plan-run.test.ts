@@ -1,0 +1,245 @@
+/** What the box of a call holds: mounts, masks, hosts, and the paths that it may write. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { CallRequest } from "../../src/policy/decide.ts";
+import { ask, EARLIER, fetchOf, type GrantFields, grant, path, planOf, read, type StateFields, shell, write } from "./support.ts";
+
+function mountsOf(call: CallRequest, grants: readonly GrantFields[], fields: StateFields = {}): readonly string[] {
+  const plan = planOf(
+    ask(
+      call,
+      grants.map((each) => grant(each)),
+      fields,
+    ),
+  );
+  return plan.mounts.map((mount) => `${mount.path} ${mount.writable ? "rw" : "ro"}`);
+}
+
+function maskedOf(call: CallRequest, grants: readonly GrantFields[]): readonly string[] {
+  return planOf(
+    ask(
+      call,
+      grants.map((each) => grant(each)),
+    ),
+  ).masked;
+}
+
+/** Masks but for the credential places that every mount gets. */
+function deniedOf(call: CallRequest, grants: readonly GrantFields[]): readonly string[] {
+  return maskedOf(call, grants).filter((masked) => !/\/\.(?!\.)/u.test(masked));
+}
+
+describe("the plan mounts", () => {
+  test("for read_file the matched path, read-only", () => {
+    assert.deepEqual(mountsOf(read("/srv/notes/a"), [{ paths: ["/srv/other", "/srv/notes"] }]), ["/srv/notes ro"]);
+  });
+
+  test("for read_file of a path that is itself granted, that file", () => {
+    assert.deepEqual(mountsOf(read("/srv/notes/a"), [{ paths: ["/srv/notes/a"] }]), ["/srv/notes/a ro"]);
+  });
+
+  test("for write_file the matched path, writable", () => {
+    assert.deepEqual(mountsOf(write("/srv/notes/a/b"), [{ tool: "write_file" }]), ["/srv/notes rw"]);
+  });
+
+  test("for shell every path of the grant, writable, in its order", () => {
+    assert.deepEqual(mountsOf(shell("/srv/a"), [{ tool: "shell", paths: ["/srv/z", "/srv/a"] }]), ["/srv/z rw", "/srv/a rw"]);
+    assert.deepEqual(mountsOf(shell(), [{ tool: "shell", paths: ["/srv/z", "/srv/a"] }]), ["/srv/z rw", "/srv/a rw"]);
+  });
+
+  test("for http_fetch nothing, and reaches the grant's hosts", () => {
+    const plan = planOf(ask(fetchOf("https://example.com/"), [grant({ tool: "http_fetch", hosts: ["*.org", "example.com"] })]));
+    assert.deepEqual(plan.mounts, []);
+    assert.deepEqual(plan.masked, []);
+    assert.deepEqual(plan.hosts, ["*.org", "example.com"]);
+  });
+
+  test("no hosts for other tools", () => {
+    assert.deepEqual(planOf(ask(shell(), [grant({ tool: "shell" })])).hosts, []);
+  });
+});
+
+describe("the plan of a call that is named for a grant which permits nothing now", () => {
+  const expiredAsk = { id: "wide", mode: "ask", expires: EARLIER } as const;
+
+  test("mounts of a shell grant's paths only those that another grant permits", () => {
+    const grants = [
+      { ...expiredAsk, tool: "shell", paths: ["/srv/a", "/srv/b"] },
+      { id: "now", tool: "shell", paths: ["/srv/a"] },
+    ];
+    assert.deepEqual(mountsOf(shell("/srv/a"), grants), ["/srv/a rw"]);
+  });
+
+  test("mounts only what lies in both, where the permitted path is the deeper one", () => {
+    const grants = [
+      { ...expiredAsk, paths: ["/srv"] },
+      { id: "now", paths: ["/srv/notes"] },
+    ];
+    assert.deepEqual(mountsOf(read("/srv/notes/a"), grants), ["/srv/notes ro"]);
+  });
+
+  test("mounts what is permitted where a command without cwd is named for a grant of other paths", () => {
+    const grants = [
+      { ...expiredAsk, tool: "shell", paths: ["/srv/a"] },
+      { id: "now", tool: "shell", paths: ["/srv/b"] },
+    ];
+    assert.deepEqual(mountsOf(shell(), grants), ["/srv/b rw"]);
+  });
+
+  test("reaches only hosts that both stand for", () => {
+    const old = { ...expiredAsk, tool: "http_fetch", hosts: ["*.example.com", "b.org"] };
+    const hosts = (allowed: readonly string[]): readonly string[] =>
+      planOf(ask(fetchOf("https://a.example.com/"), [grant(old), grant({ id: "now", tool: "http_fetch", hosts: allowed })])).hosts;
+    assert.deepEqual(hosts(["a.example.com"]), ["a.example.com"]);
+    assert.deepEqual(hosts(["*.example.com"]), ["*.example.com"]);
+  });
+
+  test("gives an auto grant that has expired no mounts though it has the lower id", () => {
+    const grants = [
+      { id: "a", tool: "shell", paths: ["/srv/a", "/srv/c"], expires: EARLIER },
+      { id: "b", tool: "shell", paths: ["/srv/a"] },
+    ];
+    assert.deepEqual(mountsOf(shell("/srv/a"), grants), ["/srv/a rw"]);
+  });
+
+  test("gives a grant above its max_taint no mounts", () => {
+    const grants = [
+      { id: "a", tool: "shell", paths: ["/srv/a", "/srv/c"], max_taint: "public" },
+      { id: "b", tool: "shell", paths: ["/srv/a"] },
+    ];
+    assert.deepEqual(mountsOf(shell("/srv/a"), grants, { taint: "private" }), ["/srv/a rw"]);
+  });
+});
+
+describe("the plan masks", () => {
+  const denied = { id: "no", mode: "deny", paths: ["/srv/notes/diary"] } as const;
+
+  test("what a deny names below a mount, in the box of every tool", () => {
+    assert.deepEqual(deniedOf(read("/srv/notes/a"), [{}, denied]), ["/srv/notes/diary"]);
+    assert.deepEqual(deniedOf(write("/srv/notes/a"), [{ tool: "write_file" }, denied]), ["/srv/notes/diary"]);
+    assert.deepEqual(deniedOf(shell(), [{ tool: "shell" }, denied]), ["/srv/notes/diary"]);
+  });
+
+  test("what a deny of another tool, session or origin names", () => {
+    for (const other of [
+      { tool: "shell" },
+      { session: "chat-9" },
+      { origins: ["mcp"] },
+      { args: { path: { in: ["/srv/notes/diary/x"] } } },
+    ]) {
+      assert.deepEqual(deniedOf(read("/srv/notes/a"), [{}, { ...denied, ...other }]), ["/srv/notes/diary"]);
+    }
+  });
+
+  test("not what lies elsewhere, nor what only begins like the mount", () => {
+    assert.deepEqual(deniedOf(read("/srv/notes/a"), [{}, { ...denied, paths: ["/srv/notes2/x", "/home/x"] }]), []);
+  });
+
+  test("the outermost of nested paths, sorted, each once", () => {
+    const grants = [
+      {},
+      { ...denied, paths: ["/srv/notes/z", "/srv/notes/diary/deep"] },
+      { ...denied, id: "no2", paths: ["/srv/notes/diary"] },
+    ];
+    assert.deepEqual(deniedOf(read("/srv/notes/a"), grants), ["/srv/notes/diary", "/srv/notes/z"]);
+  });
+
+  test("credential places directly below a mount", () => {
+    const masked = maskedOf(shell(), [{ tool: "shell", paths: ["/home/me"] }]);
+    for (const place of [
+      ".ssh",
+      ".gnupg",
+      ".aws",
+      ".kube",
+      ".netrc",
+      ".env",
+      ".mozilla",
+      ".password-store",
+      ".config/google-chrome",
+    ]) {
+      assert.ok(masked.includes(path(`/home/me/${place}`)), place);
+    }
+  });
+
+  test("the credential place that the call asks for, however deep it lies", () => {
+    assert.ok(maskedOf(read("/srv/notes/deep/down/.ssh/id"), [{}]).includes(path("/srv/notes/deep/down/.ssh")));
+  });
+
+  test("no credential place that the grant names", () => {
+    const masked = maskedOf(read("/home/me/.ssh/config"), [{ paths: ["/home/me/.ssh"] }]);
+    assert.ok(!masked.includes(path("/home/me/.ssh")));
+    assert.ok(!maskedOf(read("/home/me/a"), [{ paths: ["/home/me", "/home/me/.ssh"] }]).includes(path("/home/me/.ssh")));
+  });
+});
+
+describe("the label of a call takes in", () => {
+  const labelled = (at: string) => ({ path: path(at), label: { taint: "secret", untrusted: true } }) as const;
+  const labelOf = (call: CallRequest, grants: readonly GrantFields[], ...at: readonly string[]): string => {
+    const { label } = ask(
+      call,
+      grants.map((each) => grant(each)),
+      { pathLabels: at.map(labelled) },
+    ).record;
+    return `${label?.taint}${label?.untrusted === true ? " untrusted" : ""}`;
+  };
+
+  test("for read_file the path, its parents, and what is under it", () => {
+    for (const at of ["/srv/notes/a", "/srv/notes", "/srv", "/srv/notes/a/b"]) {
+      assert.equal(labelOf(read("/srv/notes/a"), [{}], at), "secret untrusted", at);
+    }
+  });
+
+  test("for read_file no neighbour", () => {
+    assert.equal(labelOf(read("/srv/notes/a"), [{}], "/srv/notes/b", "/srv/notes/ab", "/srv/not"), "private");
+  });
+
+  test("for shell everything under each mount, and the mounts' parents", () => {
+    for (const at of ["/srv/a/x/y", "/srv/b", "/srv"]) {
+      assert.equal(labelOf(shell(), [{ tool: "shell", paths: ["/srv/a", "/srv/b"] }], at), "secret untrusted", at);
+    }
+    assert.equal(labelOf(shell(), [{ tool: "shell", paths: ["/srv/a"] }], "/srv/c"), "private");
+  });
+
+  test("for shell what is masked as well, so that adding a deny can't lower a label", () => {
+    const grants = [{ tool: "shell" }, { id: "no", mode: "deny", paths: ["/srv/notes/diary"] }];
+    assert.equal(labelOf(shell(), grants, "/srv/notes/diary/x"), "secret untrusted");
+  });
+
+  test("for write_file and http_fetch no path", () => {
+    assert.equal(labelOf(write("/srv/notes/a"), [{ tool: "write_file" }], "/srv/notes/a"), "private");
+    assert.equal(labelOf(fetchOf("https://example.com/"), [{ tool: "http_fetch" }], "/srv"), "public untrusted");
+  });
+
+  test("that a credential place is secret, though nobody labelled it", () => {
+    assert.equal(labelOf(read("/srv/notes/.env"), [{ paths: ["/srv/notes/.env"] }]), "secret");
+    assert.equal(labelOf(read("/srv/notes/x/.config/gh/hosts.yml"), [{}]), "secret");
+    assert.equal(labelOf(shell(), [{ tool: "shell", paths: ["/home/me/.aws"] }]), "secret");
+  });
+});
+
+describe("a call that runs writes", () => {
+  const writesOf = (call: CallRequest, fields: GrantFields): readonly string[] | undefined => {
+    const verdict = ask(call, [grant(fields)]);
+    return verdict.kind === "allowed" ? verdict.writes : undefined;
+  };
+
+  test("write_file its target, shell every mount, the others nothing", () => {
+    assert.deepEqual(writesOf(write("/srv/notes/a"), { tool: "write_file" }), ["/srv/notes/a"]);
+    assert.deepEqual(writesOf(shell(), { tool: "shell", paths: ["/srv/a", "/srv/b"] }), ["/srv/a", "/srv/b"]);
+    assert.deepEqual(writesOf(read("/srv/notes/a"), {}), []);
+    assert.deepEqual(writesOf(fetchOf("https://example.com/"), { tool: "http_fetch" }), []);
+  });
+});
+
+test("host_exec holds for a box only where every grant that permits the call says so", () => {
+  const hostExec = (...grants: readonly GrantFields[]): boolean | undefined => {
+    const verdict = ask(
+      shell(),
+      grants.map((each) => grant({ tool: "shell", ...each })),
+    );
+    return verdict.kind === "allowed" ? verdict.decision.hostExec : undefined;
+  };
+  assert.equal(hostExec({}), false);
+  assert.equal(hostExec({ host_exec: true }), true);
+  assert.equal(hostExec({ host_exec: true }, { id: "b" }), false);
+});
