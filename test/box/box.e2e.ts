@@ -57,7 +57,7 @@ for (const runtime of RUNTIMES) {
     assertClean(ended);
     assert.doesNotMatch(ended.stdout + ended.stderr, /never shown/u);
     assert.match(ended.stdout, /denied/iu);
-    assert.match(ended.stderr, /no_grant/u);
+    assert.match(ended.stderr, /denied: no grant allows it/u);
     assert.ok(events(await auditRecords(folder.home)).includes("decision denied no_grant"));
   });
 
@@ -75,14 +75,14 @@ for (const runtime of RUNTIMES) {
     const target = join(folder.notes, "new.md");
     await using trial = new Trial(folder.home, ["--runtime", runtime]);
     trial.type('write "buy bread" to new.md in my notes');
-    const [, id = ""] = await trial.until(/type ([0-9]+)/u);
+    const [, id = ""] = await trial.until(/^approval ([0-9]+):[^]*^ {2}digest/mu);
     await trial.until(/write_file/u);
     await trial.until(new RegExp(target, "u"));
     await trial.until(/buy bread/u);
     await trial.until(/write-notes/u);
     assert.equal(await exists(target), false, "nothing runs before the answer");
     trial.type(id);
-    await trial.until(/write_file.*(?:ok|done|private)/u);
+    await trial.until(/write_file: done/u);
     trial.leave();
     assertClean(await trial.ended());
     assert.equal((await readFile(target, "utf8")).trim(), "buy bread");
@@ -97,9 +97,9 @@ for (const runtime of RUNTIMES) {
     await using folder = await trialFolder();
     await using trial = new Trial(folder.home, ["--runtime", runtime]);
     trial.type('write "buy bread" to new.md in my notes');
-    await trial.until(/type [0-9]+/u);
+    await trial.until(/^approval [0-9]+:[^]*^ {2}digest/mu);
     trial.type("yes");
-    await trial.until(/approval_refused/u);
+    await trial.until(/denied: it was refused/u);
     trial.leave();
     assertClean(await trial.ended());
     assert.equal(await exists(join(folder.notes, "new.md")), false);
@@ -109,7 +109,7 @@ for (const runtime of RUNTIMES) {
     await using folder = await trialFolder();
     await using trial = new Trial(folder.home, ["--runtime", runtime]);
     trial.type(`run \`ls ${folder.notes}; ls ${folder.notes}/diary; cat /proc/net/route | wc -l\``);
-    const [, id = ""] = await trial.until(/type ([0-9]+)/u);
+    const [, id = ""] = await trial.until(/^approval ([0-9]+):[^]*^ {2}digest/mu);
     trial.type(id);
     if (runtime === "process") await trial.until(/needs Podman or bubblewrap/u);
     else {
@@ -128,7 +128,7 @@ test("a role that is killed in mid-turn is said, the log verifies, and the chat 
     await using folder = await trialFolder();
     await using trial = new Trial(folder.home, ["--runtime", "process"]);
     trial.type('write "buy bread" to new.md in my notes');
-    await trial.until(/type [0-9]+/u);
+    await trial.until(/^approval [0-9]+:[^]*^ {2}digest/mu);
     const pid = (await rolePids(trial.pid)).get(role);
     assert.ok(pid !== undefined && pid > 0, `${role} runs`);
     process.kill(pid, "SIGKILL");

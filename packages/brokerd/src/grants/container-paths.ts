@@ -15,9 +15,11 @@ export const CONTAINER_PATHS: readonly AbsPath[] = [
   "/run",
   "/sbin",
   "/sys",
-  "/tmp",
   "/usr",
 ].map((path) => AbsPath.parse(path));
+
+/** The box's scratch space. What lies below it on the host can be mounted over it; only `/tmp` itself, or a parent, would replace it. */
+const SCRATCH = AbsPath.parse("/tmp");
 
 /** Whether one of the paths is, holds or lies in the other. */
 export function overlaps(a: AbsPath, b: AbsPath): boolean {
@@ -26,5 +28,5 @@ export function overlaps(a: AbsPath, b: AbsPath): boolean {
 
 /** The path of the box that a grant's path would get in the way of, if any. */
 export function containerPathAt(path: AbsPath): AbsPath | undefined {
-  return CONTAINER_PATHS.find((own) => overlaps(own, path));
+  return holdsPath(path, SCRATCH) ? SCRATCH : CONTAINER_PATHS.find((own) => overlaps(own, path));
 }
