@@ -114,7 +114,7 @@ export class ModelClient implements AsyncDisposable {
   }
 
   async #settle(slot: number | null, signal: AbortSignal): Promise<void> {
-    if (slot === null) return;
+    if (slot === null || this.server.hasNoSlots) return;
     const { clock } = this.#dependencies;
     const started = clock.monotonic();
     while (!signal.aborted && clock.monotonic() - started < SETTLE_MS) {

@@ -50,9 +50,10 @@ export class SlotGate {
       reject(signal.reason);
     };
     line.waiting.push(waiter);
-    waiter.tell(line.waiting.length);
+    // Before the telling, which may be what makes the caller give up.
     signal.addEventListener("abort", leave, { once: true });
     try {
+      waiter.tell(line.waiting.length);
       await promise;
     } finally {
       signal.removeEventListener("abort", leave);
