@@ -28,7 +28,8 @@ export function runCommand(program: string, args: readonly string[], deadlineMs:
   const options = { cwd: "/", env: hostEnvironment(), timeout: deadlineMs, killSignal: "SIGKILL", maxBuffer: MAX_OUTPUT } as const;
   const child = execFile(program, args, options, (error, stdout, stderr) => {
     const status = child.exitCode;
-    if (status !== null) resolve({ kind: "exited", status, stdout, stderr });
+    // Negative where the program could not be started.
+    if (status !== null && status >= 0) resolve({ kind: "exited", status, stdout, stderr });
     else resolve({ kind: "failed", problem: describe(error, child.killed, deadlineMs) });
   });
   return promise;

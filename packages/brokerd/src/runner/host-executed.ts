@@ -48,19 +48,24 @@ export function isHostExecuted(path: AbsPath): boolean {
   return components.some((_, start) => PLACES.some((place) => place.every((name, index) => components[start + index] === name)));
 }
 
-/** The places that exist in a folder and in the folders directly below it. */
-export function findHostExecuted(folder: AbsPath): readonly AbsPath[] {
-  return [folder, ...foldersIn(folder)].flatMap((parent) =>
+/** The places that exist in a folder and in the folders directly below it; none for a file. */
+export function findHostExecuted(root: AbsPath): readonly AbsPath[] {
+  if (!lstatSync(root).isDirectory()) return [];
+  const folders = readdirSync(root, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const parents = [root, ...folders.slice(0, MAX_FOLDERS).map(({ name }) => `${root}/${name}`)];
+  return parents.flatMap((parent) =>
     PLACES.map((place) => AbsPath.safeParse(`${parent}/${place.join("/")}`)).flatMap((path) =>
-      path.success && lstatSync(path.data, { throwIfNoEntry: false }) !== undefined ? [path.data] : [],
+      path.success && isThere(path.data) ? [path.data] : [],
     ),
   );
 }
 
-function foldersIn(folder: AbsPath): readonly string[] {
-  if (lstatSync(folder).isDirectory()) {
-    const folders = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-    return folders.slice(0, MAX_FOLDERS).map(({ name }) => `${folder}/${name}`);
+/** Whether something is there, be it a link. A parent that is no folder holds nothing. */
+function isThere(path: AbsPath): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOTDIR") return false;
+    throw error;
   }
-  return [];
 }

@@ -1,0 +1,47 @@
+/** Makes decisions for the runner's tests in the only way there is: policy decides over a grant. */
+import { AbsPath, CallId, SessionId, sha256, Timestamp, type ToolName } from "@boxmaker/proto";
+import { decide } from "../../src/policy/decide.ts";
+import type { Decision } from "../../src/policy/decision.ts";
+import { completeGrant, GrantFile, type LoadedGrant } from "../../src/policy/grant.ts";
+import type { Runtime } from "../../src/runner/runtime.ts";
+
+const NOW = Timestamp.parse("2026-11-29T12:00:00.000Z");
+
+export interface CallOptions {
+  readonly tool: ToolName;
+  readonly arguments: object;
+  readonly paths: readonly string[];
+  readonly hosts?: readonly string[];
+  readonly denied?: readonly string[];
+  readonly hostExec?: boolean;
+  readonly session?: string;
+}
+
+function load(id: string, file: object): LoadedGrant {
+  const text = JSON.stringify({ id, ...file });
+  return { grant: completeGrant(GrantFile.parse({ id, ...file })), file: `${id}.toml`, sha256: sha256(text), text };
+}
+
+/** The decision of a call that a grant for these paths allows. */
+export function decideCall(runtime: Pick<Runtime, "name" | "image">, options: CallOptions): Decision {
+  const { tool, paths, hosts, denied = [], hostExec = false, session = "test" } = options;
+  const constraints = hosts === undefined ? { paths } : { hosts };
+  const grants = [load("allowed", { tool, mode: "auto", host_exec: hostExec, constraints })];
+  // Of another tool, so that it doesn't deny this call; what it names is masked all the same.
+  const otherTool = tool === "read_file" ? "write_file" : "read_file";
+  if (denied.length > 0) grants.push(load("denied", { tool: otherTool, mode: "deny", constraints: { paths: denied } }));
+  const verdict = decide(
+    { session: SessionId.parse(session), call: CallId.parse(1), tool, argumentsText: JSON.stringify(options.arguments) },
+    { kind: "valid", grants },
+    { label: { taint: "public", untrusted: false }, origin: "terminal", ceiling: "secret", usesSpent: () => 0, pathLabels: [] },
+    NOW,
+    { runtime: runtime.name, image: runtime.image },
+  );
+  if (verdict.kind !== "allowed") throw new Error(`expected the call to be allowed, got ${JSON.stringify(verdict)}`);
+  return verdict.decision;
+}
+
+/** A path that is known to be one. */
+export function absPath(text: string): AbsPath {
+  return AbsPath.parse(text);
+}

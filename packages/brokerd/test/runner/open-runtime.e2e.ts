@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { test } from "node:test";
+import { openRuntime } from "../../src/runner/open-runtime.ts";
+import { buildRunSpec } from "../../src/runner/run-spec.ts";
+import { RunnerConfig } from "../../src/runner/runner-config.ts";
+import { RUN_SENTENCES } from "../../src/runner/runtime.ts";
+import { decideCall } from "./decisions.ts";
+import { type TemporaryFolder, temporaryFolder } from "./temporary-folder.ts";
+
+const IMAGE = `sha256:${"a".repeat(64)}`;
+const PROFILE = JSON.stringify({ defaultAction: "SCMP_ACT_ERRNO", archMap: [], syscalls: [] });
+
+interface FakePodman {
+  readonly info?: string;
+  readonly image?: string;
+  readonly run?: string;
+  readonly leftovers?: string;
+}
+
+/** A podman that is a script: what each of its commands does. Its calls are in `calls`. */
+function fakePodman(folder: TemporaryFolder, fake: FakePodman): string {
+  writeFileSync(folder.at("seccomp"), PROFILE);
+  const info = fake.info ?? `echo 'false|v2|systemd|memory,pids|crun|${folder.at("seccomp")}'`;
+  const script = `#!/bin/sh
+echo "$@" >> ${folder.at("calls")}
+case "$*" in
+  info*) ${info} ;;
+  "image inspect"*) ${fake.image ?? `echo ${IMAGE.slice(7)}`} ;;
+  ps*) ${fake.leftovers ?? ":"} ;;
+  *" run "*|run*) ${fake.run ?? "exit 126"} ;;
+esac
+`;
+  writeFileSync(folder.at("podman"), script);
+  chmodSync(folder.at("podman"), 0o755);
+  return folder.at("podman");
+}
+
+async function refusal(folder: TemporaryFolder, config: object): Promise<string> {
+  const opening = await openRuntime(RunnerConfig.parse(config), { home: folder.path, warn: () => undefined });
+  assert.ok(opening.kind === "refused", "expected a refusal");
+  assert.doesNotMatch(opening.problem, /[\n\r]/u);
+  assert.match(opening.problem, /; see docs\/runbook\.md#[a-z-]+$/u);
+  return opening.problem;
+}
+
+test("without [runner], or with refusing, every call fails with a fixed sentence", async () => {
+  using folder = temporaryFolder();
+  for (const config of [null, RunnerConfig.parse({ runtime: "refusing" })]) {
+    const opening = await openRuntime(config, { home: folder.path, warn: () => undefined });
+    assert.ok(opening.kind === "ready");
+    await using runtime = opening.runtime;
+    const decision = decideCall(runtime, { tool: "read_file", arguments: { path: folder.at("a") }, paths: [folder.path] });
+    const outcome = await runtime.run(buildRunSpec(decision), { signal: new AbortController().signal });
+    assert.ok(outcome.kind === "error" && outcome.code === "no_runner");
+    assert.match(RUN_SENTENCES[outcome.code], /no sandbox configured/u);
+  }
+  assert.ok(!existsSync(folder.at("run")));
+});
+
+test("a runtime whose program is missing refuses at start", async () => {
+  using folder = temporaryFolder();
+  assert.match(
+    await refusal(folder, { runtime: "podman", podman: "/nonexistent/podman", image: IMAGE }),
+    /not found.*#podman-unusable$/u,
+  );
+  assert.match(
+    await refusal(folder, { runtime: "bubblewrap", bubblewrap: "/nonexistent/bwrap" }),
+    /not found.*#bubblewrap-unusable$/u,
+  );
+  for (const runtime of ["bubblewrap", "process"]) {
+    assert.match(await refusal(folder, { runtime, toolkit: folder.at("none") }), /#toolkit-missing$/u);
+  }
+});
+
+test("the runner's own folder is the owner's alone", async () => {
+  using folder = temporaryFolder();
+  await refusal(folder, { runtime: "bubblewrap", bubblewrap: "/nonexistent/bwrap" });
+  assert.equal(statSync(folder.at("run/runner")).mode & 0o777, 0o700);
+});
+
+test("podman that can't enforce limits refuses at start, unless the owner says that this is all right", async () => {
+  using folder = temporaryFolder();
+  const cases: readonly (readonly [string, RegExp])[] = [
+    ["true|v1|cgroupfs|memory,pids|runc|/x", /rootless podman can't limit memory and processes on cgroup v1/u],
+    ["true|v2|cgroupfs|memory,pids|crun|/x", /needs the systemd cgroup manager/u],
+    ["true|v2|systemd|cpu,pids|crun|/x", /the memory controller is not available/u],
+    ["false|v2|systemd||crun|/x", /the memory and pids controller is not available/u],
+  ];
+  for (const [info, expected] of cases) {
+    const podman = fakePodman(folder, { info: `echo '${info}'` });
+    const problem = await refusal(folder, { runtime: "podman", podman, image: IMAGE });
+    assert.match(problem, expected);
+    assert.match(problem, /#limits-not-enforced$/u);
+    // Unenforced goes on, to the next thing that is wrong here.
+    assert.match(await refusal(folder, { runtime: "podman", podman, image: IMAGE, limits: "unenforced" }), /#system-call-filter$/u);
+  }
+});
+
+test("podman without its image, or without a profile to build the filter on, refuses at start", async () => {
+  using folder = temporaryFolder();
+  const config = { runtime: "podman", podman: fakePodman(folder, {}), image: IMAGE };
+  assert.match(await refusal(folder, { ...config, image: null }), /runner\.image is not set.*#tools-image-missing$/u);
+  fakePodman(folder, { image: "echo 'Error: no such image' >&2; exit 125" });
+  assert.match(await refusal(folder, config), /no such image.*#tools-image-missing$/u);
+  fakePodman(folder, { image: "echo something else" });
+  assert.match(await refusal(folder, config), /#tools-image-missing$/u);
+  fakePodman(folder, {});
+  for (const bad of ["{", "{}", PROFILE.replace("ERRNO", "ALLOW")]) {
+    fakePodman(folder, {});
+    writeFileSync(folder.at("seccomp"), bad);
+    assert.match(await refusal(folder, config), /#system-call-filter$/u);
+  }
+  fakePodman(folder, { info: "echo nonsense" });
+  assert.match(await refusal(folder, config), /of another form than expected.*#podman-unusable$/u);
+  fakePodman(folder, { info: "printf 'a\\033[31m\\nb' >&2; exit 1" });
+  assert.match(await refusal(folder, config), /"a\\u001b\[31m\\u000ab".*#podman-unusable$/u);
+});
+
+test("podman is tried with its own choice of runtime, then with runc, and refuses when neither can run a box", async () => {
+  using folder = temporaryFolder();
+  const config = { runtime: "podman", podman: fakePodman(folder, { run: "echo no cgroups >&2; exit 126" }), image: IMAGE };
+  assert.match(await refusal(folder, config), /crun: exit status 126, closed: no cgroups; runc: .*#podman-unusable$/u);
+  const runs = (): readonly string[] =>
+    readFileSync(folder.at("calls"), "utf8")
+      .split("\n")
+      .filter((line) => / ?run --rm/u.test(line));
+  assert.deepEqual(
+    runs().map((line) => line.slice(0, 14)),
+    ["run --rm --int", "--runtime=runc"],
+  );
+  assert.match(await refusal(folder, { ...config, oci_runtime: "kata" }), /"kata: exit status 126/u);
+  assert.equal(runs().length, 3);
+});
+
+test("podman that can't clear away what an earlier brokerd left refuses at start", async () => {
+  using folder = temporaryFolder();
+  const config = { runtime: "podman", podman: fakePodman(folder, { leftovers: "exit 1" }), image: IMAGE };
+  assert.match(await refusal(folder, config), /#leftover-containers$/u);
+});
+
+test("bubblewrap refuses limits that nothing would enforce", async (t) => {
+  if (existsSync("/run/systemd/system")) {
+    t.skip("needs a machine without systemd");
+    return;
+  }
+  using folder = temporaryFolder();
+  assert.match(await refusal(folder, { runtime: "bubblewrap", bubblewrap: "true" }), /#limits-not-enforced$/u);
+});

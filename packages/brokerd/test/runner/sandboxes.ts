@@ -1,0 +1,63 @@
+/** The sandboxes of this machine, for the tests that run in each of them. */
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type AbsPath, sha256 } from "@boxmaker/proto";
+import { openRuntime } from "../../src/runner/open-runtime.ts";
+import type { Opening } from "../../src/runner/opening.ts";
+import { RunnerConfig } from "../../src/runner/runner-config.ts";
+
+const WORKSPACE = join(import.meta.dirname, "..", "..", "..", "..");
+const TOOLKIT = join(WORKSPACE, "packages", "toolkit", "dist", "toolkit.mjs");
+const BUILD = [join(WORKSPACE, "packages", "boxmaker", "src", "main.ts"), "image", "build"];
+
+function isThere(program: string, ...args: readonly string[]): boolean {
+  return spawnSync(program, args, { stdio: "ignore" }).status === 0;
+}
+
+/** The tools image with this toolkit in it; built where there is none, which takes some 20 seconds. */
+function toolsImage(): string {
+  const name = `localhost/boxmaker-tools:${sha256(readFileSync(TOOLKIT)).slice(0, 16)}`;
+  const found = spawnSync("podman", ["image", "inspect", "--format={{.Id}}", name], { encoding: "utf8" });
+  if (found.status === 0) return `sha256:${found.stdout.trim().replace("sha256:", "")}`;
+  const built = spawnSync(process.execPath, BUILD, { encoding: "utf8" });
+  if (built.status !== 0) throw new Error(`expected to build the tools image: ${built.stderr}`);
+  return built.stdout.trim();
+}
+
+export interface Sandbox {
+  readonly name: "podman" | "bubblewrap";
+  /** Why its tests can't run here, or false. */
+  readonly skip: string | false;
+  /** Node inside a box. */
+  readonly node: string;
+  open(home: AbsPath, config?: object): Promise<Opening>;
+}
+
+const noPodman = !isThere("podman", "--version") && "needs podman";
+const noImageBuilder = !isThere("mmdebstrap", "--version") && "needs mmdebstrap, to build the tools image";
+
+export const SANDBOXES: readonly Sandbox[] = [
+  {
+    name: "podman",
+    skip: noPodman || noImageBuilder,
+    node: "/usr/bin/node",
+    open: (home, config = {}) => open(home, { runtime: "podman", image: toolsImage(), ...config }),
+  },
+  {
+    name: "bubblewrap",
+    skip: !isThere("bwrap", "--version") && "needs bubblewrap",
+    node: "/opt/boxmaker/node",
+    open: (home, config = {}) => open(home, { runtime: "bubblewrap", limits: "unenforced", ...config }),
+  },
+];
+
+function open(home: AbsPath, config: object): Promise<Opening> {
+  return openRuntime(RunnerConfig.parse(config), { home, warn: (line) => process.stderr.write(`${line}\n`) });
+}
+
+/** How many processes of the host have this text in their command line. */
+export function countProcesses(marker: string): number {
+  const listed = spawnSync("ps", ["-eo", "args"], { encoding: "utf8" });
+  return listed.stdout.split("\n").filter((line) => line.includes(marker)).length;
+}
