@@ -81,4 +81,20 @@ export const DAMAGED_RECOVERIES: readonly DamagedLog[] = [
     files: recovered().add(approval(9, "gone")).raw(`${HALF}\n`).raw("more\n").build(),
     verdict: broken(DAY, 8, 6, /^not JSON$/u),
   },
+  {
+    name: "a recovery that follows another record",
+    files: torn(HALF, (log, offset) => log.chain(log.line(log.recovery(offset, HALF), { prev: hashOf("other") }))),
+    verdict: broken(DAY, 6, 4, /prev d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa$/u),
+  },
+  {
+    name: "a torn line and a torn recovery that nothing describes",
+    files: torn(HALF, (log, offset) => log.raw(`${log.line(log.recovery(offset, HALF)).slice(0, 60)}\n`).add(stopped())),
+    verdict: broken(DAY, 5, 4, /^not JSON$/u),
+  },
+  { name: "an empty line after a torn one", files: torn(HALF, (log) => log.raw("\n")), verdict: broken(DAY, 5, 4, /^not JSON$/u) },
+  {
+    name: "what looks like a torn recovery, but has words for a time",
+    files: torn(HALF, (log) => log.raw('{"seq":5,"time":"once')),
+    verdict: broken(DAY, 5, 4, /^not JSON$/u),
+  },
 ];

@@ -105,4 +105,18 @@ export const TORN_LOGS: readonly DamagedLog[] = [
     files: torn(HALF, (log, offset) => log.raw(log.line(log.recovery(offset, HALF)))),
     verdict: { kind: "torn", records: 4, lines: 2 },
   },
+  {
+    name: "a last line that is JSON but no record, without its newline",
+    files: withTail('{"seq":5}'),
+    verdict: { kind: "torn", records: 4, lines: 1 },
+  },
+  {
+    name: "a torn line of a second day, recovered there",
+    files: (() => {
+      const log = four().day("2026-01-06").add(stopped());
+      const { offset } = log;
+      return log.raw(`${HALF}\n`).add(log.recovery(offset, HALF)).build();
+    })(),
+    verdict: { kind: "whole", records: 6 },
+  },
 ];
