@@ -20,6 +20,8 @@ interface Role {
   readonly name: string;
   readonly program: Program;
   daemon: Daemon;
+  /** Whether the process has ended and isn't started again yet; its end has been said then. */
+  down: boolean;
 }
 
 export class Supervisor {
@@ -32,11 +34,15 @@ export class Supervisor {
     this.#options = options;
   }
 
-  /** Starts one role; it is watched from then on. */
-  async start(name: string, program: Program): Promise<RoleStart> {
+  /**
+   * Starts one role; it is watched from then on.
+   *
+   * @param again what to start where it has ended, given the line that it first said it was ready with; default: the same
+   */
+  async start(name: string, program: Program, again?: (readyLine: string) => Program): Promise<RoleStart> {
     const started = await startDaemon(name, program, this.#listener(name), this.#options.clock);
     if (started.kind === "failed") return started;
-    const role: Role = { name, program, daemon: started.daemon };
+    const role: Role = { name, program: again?.(started.line) ?? program, daemon: started.daemon, down: false };
     this.#roles.push(role);
     const watch = this.#watch(role).finally(() => this.#watches.delete(watch));
     this.#watches.add(watch);
@@ -52,6 +58,7 @@ export class Supervisor {
   async stop(): Promise<void> {
     this.#stopping.abort();
     for (const role of this.#roles.toReversed()) {
+      if (role.down) continue;
       const exit = await role.daemon.stop();
       if (exit.code !== 0)
         this.#options.say(`${role.name} did not end cleanly (${describeExit(exit)}); see docs/runbook.md#role-ended`);
@@ -68,6 +75,7 @@ export class Supervisor {
     for (;;) {
       const exit = await role.daemon.exited;
       if (this.#stopping.signal.aborted) return;
+      role.down = true;
       this.#options.say(`${role.name} ended (${describeExit(exit)}) and is started again; see docs/runbook.md#role-ended`);
       for (;;) {
         await this.#options.clock.sleep(backoff, this.#stopping.signal).catch(() => undefined);
@@ -79,6 +87,7 @@ export class Supervisor {
         }
         if (started.kind === "ready") {
           role.daemon = started.daemon;
+          role.down = false;
           break;
         }
         backoff = Math.min(2 * backoff, MAX_BACKOFF_MS);

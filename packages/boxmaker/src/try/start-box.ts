@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { quoteText, type RuntimeName } from "@boxmaker/proto";
 import type { Layout } from "../home/layout.ts";
 import { findServer, probeServer } from "../model/find-server.ts";
-import { daemonProgram } from "../roles/role-program.ts";
+import { daemonProgram, type Program } from "../roles/role-program.ts";
 import type { Supervisor } from "../roles/supervisor.ts";
 import { brokerdToml, loopdToml } from "./config-files.ts";
 import { runtimeChoices } from "./runtime-choice.ts";
@@ -31,6 +31,10 @@ async function writeConfig(path: string, text: string): Promise<void> {
   await writeFile(path, text, { mode: 0o600 });
 }
 
+function urlIn(readyLine: string): string | undefined {
+  return /http:\/\/[0-9.]+:[0-9]+/u.exec(readyLine)?.[0];
+}
+
 /** Where the model is: the named server, the one that was found, or the demo model, which is started. */
 async function openModel(options: StartOptions): Promise<{ url: string; model: string } | string> {
   const { supervisor, say } = options;
@@ -46,9 +50,12 @@ async function openModel(options: StartOptions): Promise<{ url: string; model: s
     say(`model: ${quoteText(found.model)} at ${found.url}, found on a usual port (use another with --model URL)`);
     return found;
   }
-  const started = await supervisor.start("demo-model", daemonProgram("demo-model", ["--port", "0"]));
+  // Started again, it must be where inferproxy looks for it.
+  const again = (line: string): Program =>
+    daemonProgram("demo-model", ["--port", /:([0-9]+)$/u.exec(urlIn(line) ?? "")?.[1] ?? "0"]);
+  const started = await supervisor.start("demo-model", daemonProgram("demo-model", ["--port", "0"]), again);
   if (started.kind === "failed") return `the demo model can't be started: ${started.problem}; see docs/runbook.md#role-ended`;
-  const url = /http:\/\/[0-9.]+:[0-9]+/u.exec(started.line)?.[0];
+  const url = urlIn(started.line);
   if (url === undefined) return "the demo model doesn't say where it is; see docs/runbook.md#role-ended";
   say("model: the built-in demo model, which is NOT a language model (use a real one with --model URL)");
   return { url, model: "demo" };
