@@ -3,7 +3,18 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -262,7 +273,7 @@ for (const sandbox of SANDBOXES) {
       );
       const outcome = await run(buildRunSpec(decision));
       assert.ok(outcome.kind === "error" && outcome.code === "start_failed");
-      await assert.rejects(() => run({ ...specOf } as unknown as RunSpec), TypeError);
+      await assert.rejects(() => run({ mounts: [] } as unknown as RunSpec), TypeError);
     });
 
     test("takes paths with spaces, quotes, commas and bytes of every kind", async () => {
@@ -272,6 +283,19 @@ for (const sandbox of SANDBOXES) {
       const outcome = await run(specOf({ tool: "write_file", arguments: { path: `${path}/-f`, content: "ok" }, paths: [path] }));
       assert.ok(outcome.kind === "done" && outcome.status === "ok", JSON.stringify(outcome));
       assert.equal(readFileSync(`${path}/-f`, "utf8"), "ok");
+    });
+
+    test("mounts a grant below the host's /tmp over its own", async () => {
+      const path = mkdtempSync("/tmp/boxmaker-runner-");
+      try {
+        writeFileSync(`${path}/a`, "seen");
+        const decision = decideCall(runtime, { tool: "shell", arguments: { command: `cat ${path}/a; ls /tmp` }, paths: [path] });
+        const outcome = await run(buildRunSpec(decision));
+        assert.ok(outcome.kind === "done");
+        assert.equal(outcome.content, `seen${path.slice("/tmp/".length)}\n[exit status 0]`);
+      } finally {
+        rmSync(path, { recursive: true });
+      }
     });
 
     test("can't make brokerd wait by answering in the toolkit's name, and is ended when it tries", async () => {
