@@ -72,8 +72,8 @@ function doesCount(name: Uint8Array): boolean {
 function lookAtEntry(directory: string, bytes: Uint8Array, files: GrantFiles): DirectoryEntry {
   const name = decodeUtf8(bytes);
   if (name === undefined || escapeText(name) !== name) {
-    const shown = escapeText(Buffer.from(bytes).toString("latin1"));
-    return { name: shown, path: "", shown: join(directory, shown), looked: { kind: "unprintable" } };
+    const spelled = Buffer.from(bytes).toString("utf8");
+    return { name: spelled, path: "", shown: join(directory, escapeText(spelled)), looked: { kind: "unprintable" } };
   }
   const path = join(directory, name);
   return { name, path, shown: path, looked: files.look(path) };

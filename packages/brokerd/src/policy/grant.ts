@@ -8,7 +8,9 @@ import { Predicate } from "./predicate.ts";
 export const Approver = z.enum(["bxctl", "gateway"]);
 export type Approver = z.infer<typeof Approver>;
 
+/** How a name is spelled in a URL, where it has another spelling there and is nothing but a name. */
 function hostHint(text: string): string | undefined {
+  if (/[:/?#@\\]/u.test(text)) return undefined;
   const spelled = URL.canParse(`http://${text}/`) ? new URL(`http://${text}/`).hostname : undefined;
   return spelled !== undefined && spelled !== text && Host.safeParse(spelled).success ? spelled : undefined;
 }

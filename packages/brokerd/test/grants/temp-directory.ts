@@ -1,0 +1,81 @@
+/** A grants directory on the disk, and a clock that moves only when somebody sleeps. */
+import { mkdtempSync, realpathSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Clock } from "@boxmaker/edge/log";
+import { AbsPath } from "@boxmaker/proto";
+import { GrantStore, type GrantStoreOptions } from "../../src/grants/grant-store.ts";
+
+/**
+ * A clock far ahead of the file system's, so that nothing looks freshly changed, whose sleeps pass at once. `onSleep` runs in the
+ * middle of each: what happens there happens while the store waits.
+ */
+export class TestClock implements Clock {
+  time: number;
+  readonly slept: number[] = [];
+  onSleep: (count: number) => void = () => undefined;
+  #monotonic = 0;
+
+  constructor(time: number = Date.UTC(2100, 0, 1)) {
+    this.time = time;
+  }
+
+  now(): number {
+    return this.time;
+  }
+
+  monotonic(): number {
+    return this.#monotonic;
+  }
+
+  async sleep(ms: number, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    this.#monotonic += ms;
+    this.time += ms;
+    this.slept.push(ms);
+    this.onSleep(this.slept.length);
+  }
+}
+
+/** A directory that is removed with everything in it at the end of its scope. */
+export class TempDirectory implements Disposable {
+  readonly path: AbsPath;
+
+  constructor() {
+    this.path = AbsPath.parse(realpathSync(mkdtempSync(join(tmpdir(), "boxmaker-grants-"))));
+  }
+
+  /** Writes a file that the owner alone may write. */
+  write(name: string, text: string | Uint8Array): string {
+    const path = join(this.path, name);
+    writeFileSync(path, text, { mode: 0o600 });
+    return path;
+  }
+
+  /** Writes a read_file grant of its own folder. */
+  writeGrant(id: string, extra = ""): string {
+    return this.write(`${id}.toml`, grantText(id, `/srv/${id}`, extra));
+  }
+
+  store(options: Partial<GrantStoreOptions> = {}): GrantStore {
+    return new GrantStore({
+      directory: this.path,
+      forbidden: [AbsPath.parse("/home/box/run")],
+      clock: new TestClock(),
+      ...options,
+    });
+  }
+
+  /** Sets a file's mtime, which leaves a new ctime behind. */
+  touch(name: string, at: Date): void {
+    utimesSync(join(this.path, name), at, at);
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}
+
+export function grantText(id: string, path: string, extra = ""): string {
+  return `id = "${id}"\ntool = "read_file"\nmode = "auto"\n${extra}[constraints]\npaths = ["${path}"]\n`;
+}
