@@ -1,7 +1,8 @@
 /** The tools and their arguments: one schema per tool for the model, policy, the audit log and the box. */
 import { z } from "zod";
 import { canonicalJson } from "../json/canonical-json.ts";
-import { type Parsed, parseJson, parseShape } from "../json/parse-shape.ts";
+import { type Parsed, parseShape } from "../json/parse-shape.ts";
+import { readJson } from "../json/read-json.ts";
 import { AbsPath } from "./abs-path.ts";
 import { FetchUrl } from "./fetch-url.ts";
 
@@ -68,9 +69,9 @@ export const RequestedTool = Text.min(1).max(128);
  * Refused: anything but one JSON object of the tool's shape, duplicate keys included, and canonical arguments above 1 MiB.
  */
 export function parseToolCall(tool: ToolName, argumentsText: string): Parsed<ToolCall> {
-  const object = parseJson(z.record(z.string(), z.unknown()), argumentsText);
-  if (object.kind === "invalid") return object;
-  const call = parseShape(ToolCall, { tool, arguments: object.value });
+  const reading = readJson(argumentsText);
+  if (reading.kind === "invalid") return reading;
+  const call = parseShape(ToolCall, { tool, arguments: reading.value });
   if (call.kind === "ok" && Buffer.byteLength(canonicalJson(call.value.arguments)) > MAX_ARGUMENTS) {
     return { kind: "invalid", problem: `arguments larger than ${MAX_ARGUMENTS} bytes` };
   }

@@ -38,6 +38,8 @@ function readStream(chunks: Iterable<Uint8Array>): { messages: readonly unknown[
   return { messages, ending: decoder.end() };
 }
 
+const REQUESTS = "'turn' | 'cancel' | 'sessions' | 'rewind' | 'compact'";
+
 const HOSTILE: readonly (readonly [text: string, outcome: string])[] = [
   ["", "bad_frame: not JSON"],
   ["hello", "bad_frame: not JSON"],
@@ -59,9 +61,18 @@ const HOSTILE: readonly (readonly [text: string, outcome: string])[] = [
     '{"v":1,"id":3,"final":true,"kind":"sessions","body":null}',
     'bad_message: "sessions": body: Invalid input: expected object, received null',
   ],
-  ['{"v":1,"id":3,"final":true,"kind":"approvals","body":{}}', 'bad_message: "approvals": kind: Invalid input'],
-  ['{"v":1,"id":3,"final":true,"kind":"toString","body":{}}', 'bad_message: "toString": kind: Invalid input'],
-  ['{"v":1,"id":3,"final":true,"kind":"\\u001b[2J\u202e","body":{}}', 'bad_message: "\\u001b[2J\\u202e": kind: Invalid input'],
+  [
+    '{"v":1,"id":3,"final":true,"kind":"approvals","body":{}}',
+    `bad_message: "approvals": kind: Invalid discriminator value. Expected ${REQUESTS}`,
+  ],
+  [
+    '{"v":1,"id":3,"final":true,"kind":"toString","body":{}}',
+    `bad_message: "toString": kind: Invalid discriminator value. Expected ${REQUESTS}`,
+  ],
+  [
+    '{"v":1,"id":3,"final":true,"kind":"\\u001b[2J\u202e","body":{}}',
+    `bad_message: "\\u001b[2J\\u202e": kind: Invalid discriminator value. Expected ${REQUESTS}`,
+  ],
   [
     `{"v":1,"id":3,"final":true,"kind":"${"k".repeat(65)}","body":{}}`,
     "bad_message: kind: Too big: expected string to have <=64 characters",
