@@ -121,9 +121,12 @@ class LoopSocket {
   }
 
   async #answerCancel(session: SessionId): Promise<LoopAnswer> {
-    const visible = await this.#summarize(session);
-    if (visible === undefined) return failure("no_such_session", "there is no such session");
-    this.#dependencies.running.cancel(session);
+    const { running, origin } = this.#dependencies;
+    // A turn that runs may not have its session on disk yet, and one on another client's session is refused there.
+    const runner = running.originOf(session);
+    const visible = (runner !== undefined && sees(origin, runner)) || (await this.#summarize(session)) !== undefined;
+    if (!visible) return failure("no_such_session", "there is no such session");
+    running.cancel(session);
     return { kind: "ok", body: {} };
   }
 

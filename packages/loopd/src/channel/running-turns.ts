@@ -51,11 +51,14 @@ export class RunningTurns {
     return this.#entries.has(session);
   }
 
-  /** Asks the session's turn to end. False where none runs. */
-  cancel(session: SessionId): boolean {
-    const entry = this.#entries.get(session);
-    entry?.controller.abort();
-    return entry !== undefined;
+  /** Where the session's running turn came from, if one runs. */
+  originOf(session: SessionId): Origin | undefined {
+    return this.#entries.get(session)?.origin;
+  }
+
+  /** Asks the session's turn, if one runs, to end. */
+  cancel(session: SessionId): void {
+    this.#entries.get(session)?.controller.abort();
   }
 
   /** Takes no more turns, and asks those that run to end. Resolves when all have. */
