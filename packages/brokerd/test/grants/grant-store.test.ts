@@ -1,6 +1,6 @@
 /** The set of grants as it is on the disk: validity between files, places, permissions, and when it is read. */
 import assert from "node:assert/strict";
-import { chmodSync, chownSync, mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
 import { AbsPath, sha256 } from "@boxmaker/proto";
@@ -294,17 +294,16 @@ describe("GrantStore.current() notices at the next call", () => {
     ],
     [
       "an edit in place of the same size",
-      (directory) => writeFileSync(join(directory.path, "a.toml"), grantText("x", "/srv/a")),
+      (directory) => directory.untilStampChanges("a.toml", (path) => writeFileSync(path, grantText("x", "/srv/a"))),
       ["x", "b"],
     ],
     [
       "an edit in place of the same size and the same mtime",
-      (directory) => {
-        const old = new Date("2020-01-01");
-        directory.touch("a.toml", old);
-        writeFileSync(join(directory.path, "a.toml"), grantText("x", "/srv/a"));
-        directory.touch("a.toml", old);
-      },
+      (directory) =>
+        directory.untilStampChanges("a.toml", (path, mtime) => {
+          writeFileSync(path, grantText("x", "/srv/a"));
+          utimesSync(path, mtime, mtime);
+        }),
       ["x", "b"],
     ],
     [
@@ -331,6 +330,7 @@ describe("GrantStore.current() notices at the next call", () => {
       using directory = new TempDirectory();
       directory.writeGrant("a");
       directory.writeGrant("b");
+      directory.touch("a.toml", new Date("2020-01-01"));
       const store = directory.store();
       assert.deepEqual(idsOf(await store.current()), ["a", "b"]);
       change(directory);

@@ -1,5 +1,5 @@
 /** A grants directory on the disk, and a clock that moves only when somebody sleeps. */
-import { mkdtempSync, realpathSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdtempSync, realpathSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "@boxmaker/edge/log";
@@ -69,6 +69,17 @@ export class TempDirectory implements Disposable {
   /** Sets a file's mtime, which leaves a new ctime behind. */
   touch(name: string, at: Date): void {
     utimesSync(join(this.path, name), at, at);
+  }
+
+  /**
+   * Changes a file again until its ctime moves. The kernel's clock for it may tick only every few milliseconds; a store with a real
+   * clock never reads a file that changed so lately.
+   */
+  untilStampChanges(name: string, change: (path: string, mtime: Date) => void): void {
+    const path = join(this.path, name);
+    const before = lstatSync(path, { bigint: true });
+    do change(path, before.mtime);
+    while (lstatSync(path, { bigint: true }).ctimeNs === before.ctimeNs);
   }
 
   [Symbol.dispose](): void {

@@ -210,6 +210,14 @@ describe("the label of a call takes in", () => {
     assert.equal(labelOf(fetchOf("https://example.com/"), [{ tool: "http_fetch" }], "/srv"), "public untrusted");
   });
 
+  test("the label that a credential place got beside that of being one", () => {
+    const pathLabels = [{ path: path("/home/me/.ssh"), label: { taint: "public", untrusted: true } }] as const;
+    for (const call of [shell(), read("/home/me/.ssh/config")]) {
+      const { label } = ask(call, [grant({ tool: call.tool, paths: ["/home/me/.ssh"] })], { pathLabels }).record;
+      assert.deepEqual(label, { taint: "secret", untrusted: true });
+    }
+  });
+
   test("that a credential place is secret, though nobody labelled it", () => {
     assert.equal(labelOf(read("/srv/notes/.env"), [{ paths: ["/srv/notes/.env"] }]), "secret");
     assert.equal(labelOf(read("/srv/notes/x/.config/gh/hosts.yml"), [{}]), "secret");
