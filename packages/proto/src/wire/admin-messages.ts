@@ -50,7 +50,7 @@ export const ApprovalList = message("approval_list", { approvals: z.array(Approv
 
 /**
  * The whole of a waiting call, never shortened: everything that gives it its effect. `digest` is the SHA-256 of the canonical JSON
- * of `ask`.
+ * of `ask` without its `approval`.
  */
 export const AskBlock = z
   .strictObject({
