@@ -58,7 +58,10 @@ async function runSelftest(config: Config): Promise<void> {
 async function runServe(config: Config): Promise<void> {
   const stop = Promise.withResolvers<void>();
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stop.resolve());
-  const log = openLog((line) => process.stderr.write(line), systemClock.now);
+  const log = openLog(
+    (line) => process.stderr.write(line),
+    () => systemClock.now(),
+  );
   const serving = await serve(config, { ...dependencies, log });
   if (serving.kind === "refused") return fail(1, serving.problem);
   const { loop } = serving;

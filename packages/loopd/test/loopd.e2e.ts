@@ -20,25 +20,32 @@ interface Finished {
   readonly stderr: string;
 }
 
+/** The exit code of a process, when it has ended; null where a signal ended it. */
+async function exitOf(child: ChildProcess): Promise<number | null> {
+  await once(child, "exit");
+  return child.exitCode;
+}
+
 async function run(...args: string[]): Promise<Finished> {
   const child = spawn(process.execPath, [MAIN, ...args], { stdio: ["ignore", "pipe", "pipe"] });
-  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
-  return { code: code as number | null, stdout, stderr };
+  const [stdout, stderr, code] = await Promise.all([text(child.stdout), text(child.stderr), exitOf(child)]);
+  return { code, stdout, stderr };
 }
 
 /** Starts `loopd serve` and waits for its ready line. */
 async function start(config: string): Promise<ChildProcess> {
   const child = spawn(process.execPath, [MAIN, "serve", "--config", config], { stdio: ["ignore", "pipe", "inherit"] });
-  const [line] = await once(child.stdout.setEncoding("utf8"), "data");
-  assert.match(String(line), /^loopd: ready on \S+\n$/u);
+  const line = await new Promise<string>((resolve) => {
+    child.stdout.setEncoding("utf8").once("data", resolve);
+  });
+  assert.match(line, /^loopd: ready on \S+\n$/u);
   return child;
 }
 
 async function kill(child: ChildProcess, signal: "SIGKILL" | "SIGTERM"): Promise<number | null> {
-  const exited = once(child, "exit");
+  const exited = exitOf(child);
   child.kill(signal);
-  const [code] = await exited;
-  return code as number | null;
+  return await exited;
 }
 
 test("wrong usage exits 2 with the usage, --help exits 0, a wrong config exits 1 with one line and a pointer", async () => {

@@ -1,6 +1,6 @@
 /** Finds or makes the session of a turn, and runs the turn on it. */
 import type { Clock } from "@boxmaker/edge/log";
-import type { ErrorCode, LoopRequest, Origin, TurnEvent } from "@boxmaker/proto";
+import { type ErrorCode, type LoopRequest, type Origin, type TurnEvent, unreachable } from "@boxmaker/proto";
 import type { Config } from "../config/config.ts";
 import { coreToolsText } from "../registry/registry.ts";
 import { composeBaseline } from "../session/baseline.ts";
@@ -32,8 +32,12 @@ function codeOf(error: SessionError): ErrorCode {
       return "session_exists";
     case "missing":
       return "no_such_session";
-    default:
+    case "damaged":
+    case "unreadable":
+    case "unwritable":
       return "internal";
+    default:
+      return unreachable(error.fault);
   }
 }
 

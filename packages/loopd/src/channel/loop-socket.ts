@@ -7,10 +7,12 @@ import {
   ErrorMessage,
   encodeMessage,
   LoopAnswer,
+  LoopRequest,
   type Origin,
   type SessionId,
   type SessionSummary,
   timestampFromMillis,
+  unreachable,
 } from "@boxmaker/proto";
 import type { ConfigFile } from "../config/config-file.ts";
 import { errnoOf } from "../errors.ts";
@@ -54,12 +56,19 @@ class LoopSocket {
   }
 
   async answer(request: AnyRequest, reply: Reply<LoopAnswer>): Promise<void> {
-    switch (request.kind) {
+    const mine = LoopRequest.safeParse(request);
+    if (!mine.success) {
+      this.#dependencies.events.forbidden(this.#dependencies.path, request.kind);
+      await reply(failure("forbidden", "this socket doesn't take such requests"), true);
+      return;
+    }
+    const { data } = mine;
+    switch (data.kind) {
       case "turn":
-        await this.#answerTurn(request.body, reply);
+        await this.#answerTurn(data.body, reply);
         return;
       case "cancel":
-        await reply(await this.#answerCancel(request.body.session), true);
+        await reply(await this.#answerCancel(data.body.session), true);
         return;
       case "sessions":
         await reply(await this.#answerSessions(), true);
@@ -69,8 +78,7 @@ class LoopSocket {
         await reply(failure("internal", NOT_BUILT), true);
         return;
       default:
-        this.#dependencies.events.forbidden(this.#dependencies.path, request.kind);
-        await reply(failure("forbidden", "this socket doesn't take such requests"), true);
+        unreachable(data);
     }
   }
 

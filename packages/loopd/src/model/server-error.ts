@@ -19,19 +19,17 @@ interface Told {
   readonly type: string;
 }
 
+/** The text of a member that servers disagree about the type of; empty where it is none. */
+function textOf(value: unknown): string {
+  return typeof value === "string" || typeof value === "number" ? String(value) : "";
+}
+
 function tell(body: unknown): Told {
   const parsed = parseShape(ServerError, body);
   if (parsed.kind === "invalid") return { message: "", type: "" };
-  const { value } = parsed;
-  if (!("error" in value)) return { message: String(value["message"] ?? ""), type: String(value["type"] ?? "") };
-  const { error } = value;
-  if (typeof error === "string") return { message: error, type: "" };
-  if (typeof error === "object" && error !== null) {
-    const message = "message" in error && typeof error.message === "string" ? error.message : "";
-    const type = "type" in error ? String(error.type ?? "") : "";
-    return { message, type };
-  }
-  return { message: "", type: "" };
+  const error: unknown = parsed.value["error"] ?? parsed.value;
+  if (typeof error !== "object" || error === null) return { message: textOf(error), type: "" };
+  return { message: "message" in error ? textOf(error.message) : "", type: "type" in error ? textOf(error.type) : "" };
 }
 
 /**

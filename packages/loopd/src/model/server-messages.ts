@@ -38,12 +38,8 @@ export const Chunk = z.looseObject({
 });
 export type Chunk = z.infer<typeof Chunk>;
 
-/** The body of a refusal, or the `error` of an event. Servers disagree on the types of code and type. */
-export const ServerError = z.union([
-  z.looseObject({ error: z.looseObject({ message: Text, type: z.union([z.string(), z.number()]).nullish() }) }),
-  z.looseObject({ error: z.string() }),
-  z.looseObject({ message: Text, type: z.union([z.string(), z.number()]).nullish() }),
-]);
+/** The body of a refusal, or an event with an error: `{error: {message, type, …}}`, `{error: text}` or `{message, …}`. */
+export const ServerError = z.record(z.string(), z.unknown());
 
 /** `/props` of llama-server. `total_slots` is what other servers don't have. */
 export const Props = z.looseObject({

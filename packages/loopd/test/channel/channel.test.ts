@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { test } from "node:test";
 import { reply, replySteps, stream } from "@boxmaker/demo-model";
 import { AnyRequest, decodeMessage, encodeMessage, FrameDecoder, LoopAnswer } from "@boxmaker/proto";
-import { codeOf, contentOf } from "../support/loop-client.ts";
+import { codeOf, contentOf, told } from "../support/loop-client.ts";
 import { TestLoop } from "../support/test-loop.ts";
 
 const ok = reply({ content: "ok" });
@@ -26,11 +26,8 @@ test("a second turn on a session is session_busy at once, another session isn't"
   assert.equal(contentOf(await loop.client.turn("s2", "go")), "ok");
   const list = await loop.client.ask("sessions", {});
   assert.deepEqual(
-    list.kind === "session_list" && list.body.sessions.map(({ session, turns, busy }) => [session, turns, busy]).sort(),
-    [
-      ["s1", 1, true],
-      ["s2", 1, false],
-    ],
+    list.kind === "session_list" && list.body.sessions.map(({ session, turns, busy }) => `${session} ${turns} ${busy}`).sort(),
+    ["s1 1 true", "s2 1 false"],
   );
   gate.resolve();
   assert.equal(contentOf(await first), "one two");
@@ -182,7 +179,7 @@ test("turns over the limit are busy, and connections over theirs are refused", a
 
 test("twenty clients at once each get their own answer", async () => {
   await using loop = await TestLoop.start({
-    model: { script: (request) => reply({ content: `answer to ${String(request.chat.messages.at(-1)?.content)}` }) },
+    model: { script: (request) => reply({ content: `answer to ${told(request.chat.messages.at(-1))}` }) },
   });
   const turns = Array.from({ length: 20 }, async (_, index) => contentOf(await loop.client.turn(`s${index}`, `question ${index}`)));
   assert.deepEqual(
@@ -210,7 +207,7 @@ test("loopd without a broker says so once at start, and each call is a failure t
   assert.match(loop.notices[0] ?? "", /see docs\/runbook\.md#no-broker$/u);
   const turn = await loop.client.turn("s1", "go");
   assert.equal(contentOf(turn), "ok");
-  assert.match(String(loop.model.requests[1]?.chat.messages.at(-1)?.content), /no tool broker is configured/u);
+  assert.match(told(loop.model.requests[1]?.chat.messages.at(-1)), /no tool broker is configured/u);
 });
 
 test("loopd that stops cancels its turns, and the next start goes on with their sessions", async () => {

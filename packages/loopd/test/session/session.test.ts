@@ -3,7 +3,8 @@ import { appendFile, mkdir, readdir, readFile, writeFile } from "node:fs/promise
 import { test } from "node:test";
 import { reply } from "@boxmaker/demo-model";
 import { systemClock } from "@boxmaker/edge/log";
-import { AbsPath, SessionId } from "@boxmaker/proto";
+import { AbsPath, CallId, SessionId, ZERO_HASH } from "@boxmaker/proto";
+import { Session } from "../../src/session/session.ts";
 import { SessionError } from "../../src/session/session-error.ts";
 import { SessionStore } from "../../src/session/session-store.ts";
 import { TestHome } from "../support/home.ts";
@@ -131,13 +132,31 @@ test("a turn on a damaged session is refused with the line, and other sessions g
   assert.equal(contentOf(await loop.client.turn("s2", "go", { resume: true })), "ok");
 });
 
-test("an append that the disk refuses stops the turn, and the session takes nothing more", async () => {
+test("an append that the disk refuses is unwritable, isn't remembered, and the session takes nothing more", async () => {
+  const start = {
+    kind: "session_start",
+    version: 1,
+    time: "2027-01-01T00:00:00.000Z",
+    epoch: 0,
+    origin: "terminal",
+    slot: 0,
+  } as const;
+  const contents = { id: ID, start: { ...start, baseline: ZERO_HASH } as never, baseline: NEW.baseline, records: [] };
+  await using session = await Session.open({ ...contents, nextCall: CallId.parse(1), path: "/dev/full", length: 0 });
+  for (let attempt = 0; attempt < 2; attempt++) {
+    await assert.rejects(session.append({ kind: "cancelled", reason: "x" }), {
+      fault: "unwritable",
+      message: /ENOSPC; see docs\/runbook\.md#session-unwritable$/u,
+    });
+  }
+  await assert.rejects(session.takeCall("x", "shell"), { fault: "unwritable" });
+  assert.deepEqual(session.records, []);
+});
+
+test("what couldn't be read back is never written", async () => {
   await using home = await TestHome.make();
-  const store = await storeIn(home);
-  await using session = await store.create(NEW);
-  const huge = { kind: "user", time: "not a time", text: "x" } as never;
-  // What couldn't be read back is never written.
-  await assert.rejects(session.append(huge), { name: "ZodError" });
+  await using session = await (await storeIn(home)).create(NEW);
+  await assert.rejects(session.append({ kind: "user", time: "not a time", text: "x" } as never), { name: "ZodError" });
   await session.append({ kind: "cancelled", reason: "fine" });
   assert.equal(session.records.length, 1);
 });

@@ -56,6 +56,11 @@ export function contentOf({ end }: TurnReport): string {
   return end.body.content;
 }
 
+/** A message's content as the model got it, which in these tests is text. */
+export function told(message: { readonly content?: unknown } | undefined): string {
+  return typeof message?.content === "string" ? message.content : "";
+}
+
 /** The code of a turn that failed. */
 export function codeOf({ end }: TurnReport): string {
   if (end.kind !== "error") throw new Error(`expected error, got ${JSON.stringify(end)}`);

@@ -168,7 +168,9 @@ test("a cancelled turn gives up an approval at once, and brokerd sees the connec
   const client = new BrokerClient({ socketPath: broker.path, timeoutMs: 10_000, clock: systemClock, onFailure: () => {} });
   const cancel = new AbortController();
   const calling = client.call(REQUEST, { onPending: () => cancel.abort(), signal: cancel.signal });
-  const closed = broker.connection.then(async (socket) => await once(socket, "close"));
+  const closed = broker.connection.then(async (socket) => {
+    await once(socket, "close");
+  });
   assert.deepEqual(await calling, { outcome: "cancelled" });
   await closed;
 });
