@@ -1,11 +1,12 @@
 /** Opens the bubblewrap runtime: finds the programs, checks that limits hold, and starts one box to see that it works. */
-import { lstat, mkdir, readlink, writeFile } from "node:fs/promises";
+import { lstat, mkdir, readlink } from "node:fs/promises";
 import { AbsPath, quoteText } from "@boxmaker/proto";
 import { DEVICES, type SystemDirectory } from "./bubblewrap/bubblewrap-arguments.ts";
 import { BubblewrapLauncher } from "./bubblewrap/bubblewrap-launcher.ts";
 import { seccompProgram } from "./bubblewrap/seccomp-program.ts";
 import { runCommand } from "./host-command.ts";
 import type { Opening, RunnerPlace } from "./opening.ts";
+import { placeFile } from "./place-file.ts";
 import { probe } from "./probe.ts";
 import { memoryBytes, type RunnerConfig } from "./runner-config.ts";
 import { SandboxRuntime } from "./sandbox-runtime.ts";
@@ -35,8 +36,7 @@ export async function openBubblewrap(config: RunnerConfig, place: RunnerPlace): 
   if (limitsProblem !== undefined && config.limits === "enforced") {
     return refused(`limits can't be enforced: ${quoteText(limitsProblem)}; see docs/runbook.md#limits-not-enforced`);
   }
-  const emptyFile = AbsPath.parse(`${place.directory}/empty`);
-  await writeFile(emptyFile, "", { mode: 0o444 });
+  const emptyFile = await placeFile(place.directory, "empty", "", 0o444);
   const [first, ...rest] = limitsProblem === undefined ? [...scope, ...PRLIMIT] : PRLIMIT;
   const devices = place.uid === 0 ? await makeDevicePlace(place) : HOST_DEVICES;
   const launcher = new BubblewrapLauncher({

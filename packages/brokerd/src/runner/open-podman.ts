@@ -1,8 +1,9 @@
 /** Opens the podman runtime: everything that could refuse a call later is asked of podman now. */
-import { readFile, writeFile } from "node:fs/promises";
-import { AbsPath, quoteText } from "@boxmaker/proto";
+import { readFile } from "node:fs/promises";
+import { type Parsed, quoteText } from "@boxmaker/proto";
 import { MACHINES } from "./bubblewrap/system-calls.ts";
 import type { Opening, RunnerPlace } from "./opening.ts";
+import { placeFile } from "./place-file.ts";
 import type { PodmanBoxes } from "./podman/podman-arguments.ts";
 import { askHost, askImage, type PodmanHost } from "./podman/podman-host.ts";
 import { PodmanLauncher } from "./podman/podman-launcher.ts";
@@ -60,13 +61,13 @@ async function prepare(config: RunnerConfig, host: PodmanHost, place: RunnerPlac
   if (!MACHINES.has(process.arch)) {
     return refused(`no system call filter for ${process.arch}; see docs/runbook.md#system-call-filter`);
   }
-  const seccompProfile = AbsPath.parse(`${place.directory}/seccomp.json`);
-  const emptyFile = AbsPath.parse(`${place.directory}/empty`);
-  const problem = await writeProfile(host.seccompProfile, seccompProfile);
-  if (problem !== undefined) {
+  const profile = await readProfile(host.seccompProfile);
+  if (profile.kind === "invalid") {
+    const problem = quoteText(profile.problem);
     return refused(`the system call filter ${quoteText(host.seccompProfile)}: ${problem}; see docs/runbook.md#system-call-filter`);
   }
-  await writeFile(emptyFile, "", { mode: 0o444 });
+  const seccompProfile = await placeFile(place.directory, "seccomp.json", profile.value, 0o600);
+  const emptyFile = await placeFile(place.directory, "empty", "", 0o444);
   const { uid, gid } = place;
   return {
     kind: "ok",
@@ -81,17 +82,12 @@ async function prepare(config: RunnerConfig, host: PodmanHost, place: RunnerPlac
   };
 }
 
-/** Makes our filter out of podman's. Returns what is wrong with that, if anything. */
-async function writeProfile(from: string, to: AbsPath): Promise<string | undefined> {
-  let bytes: Buffer;
+/** Makes our filter out of podman's. */
+async function readProfile(from: string): Promise<Parsed<string>> {
   try {
-    bytes = await readFile(from);
+    return hardenProfile(await readFile(from));
   } catch {
     // Without podman's profile there is nothing to build on, and a box without a filter isn't started.
-    return "can't be read";
+    return { kind: "invalid", problem: "can't be read" };
   }
-  const profile = hardenProfile(bytes);
-  if (profile.kind === "invalid") return quoteText(profile.problem);
-  await writeFile(to, profile.value, { mode: 0o600 });
-  return undefined;
 }

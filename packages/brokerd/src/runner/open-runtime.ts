@@ -1,7 +1,7 @@
 /** Opens the runtime that the configuration names, or says in one line why it can't be used here. */
 import { access, mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { AbsPath, quoteText, sha256, unreachable } from "@boxmaker/proto";
+import { AbsPath, quoteText, type RuntimeName, sha256, unreachable } from "@boxmaker/proto";
 import { openBubblewrap } from "./open-bubblewrap.ts";
 import { openPodman } from "./open-podman.ts";
 import type { Opening, RunnerPlace } from "./opening.ts";
@@ -29,7 +29,19 @@ const WORKSPACE_TOOLKIT = "../../../toolkit/dist/toolkit.mjs";
 export async function openRuntime(config: RunnerConfig | null, options: OpenRuntimeOptions): Promise<Opening> {
   const name = config?.runtime ?? "refusing";
   if (config === null || name === "refusing") return { kind: "ready", runtime: refusingRuntime, notices: [] };
-  const place = await makePlace(config, options);
+  try {
+    return await openNamed(name, config, await makePlace(config, options));
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error)) throw error;
+    // The system's: the runner's folder is full or not ours. Without its files no box could be made.
+    return {
+      kind: "refused",
+      problem: `the runner's folder below ${quoteText(options.home)}: ${quoteText(error.message)}; see docs/runbook.md#runner-folder`,
+    };
+  }
+}
+
+async function openNamed(name: Exclude<RuntimeName, "refusing">, config: RunnerConfig, place: RunnerPlace): Promise<Opening> {
   if (name !== "podman") {
     try {
       await access(place.toolkit);

@@ -79,6 +79,12 @@ test("the runner's own folder is the owner's alone", async () => {
   assert.equal(statSync(folder.at("run/runner")).mode & 0o777, 0o700);
 });
 
+test("a home in which the runner can't have its folder refuses at start", async () => {
+  using folder = temporaryFolder();
+  writeFileSync(folder.at("run"), "");
+  assert.match(await refusal(folder, { runtime: "process" }), /#runner-folder$/u);
+});
+
 test("podman that can't enforce limits refuses at start, unless the owner says that this is all right", async () => {
   using folder = temporaryFolder();
   const cases: readonly (readonly [string, RegExp])[] = [

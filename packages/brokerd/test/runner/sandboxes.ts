@@ -34,6 +34,8 @@ export interface Sandbox {
   open(home: AbsPath, config?: object): Promise<Opening>;
 }
 
+/** Rootless podman can't enforce limits on every machine; what they do is tested as root. */
+const limits = process.getuid?.() === 0 ? "enforced" : "unenforced";
 const noPodman = !isThere("podman", "--version") && "needs podman";
 const noImageBuilder = !isThere("mmdebstrap", "--version") && "needs mmdebstrap, to build the tools image";
 
@@ -42,7 +44,7 @@ export const SANDBOXES: readonly Sandbox[] = [
     name: "podman",
     skip: noPodman || noImageBuilder,
     node: "/usr/bin/node",
-    open: (home, config = {}) => open(home, { runtime: "podman", image: toolsImage(), ...config }),
+    open: (home, config = {}) => open(home, { runtime: "podman", limits, image: toolsImage(), ...config }),
   },
   {
     name: "bubblewrap",
