@@ -55,9 +55,17 @@ export function credentialPlaceOf(path: AbsPath): AbsPath | undefined {
   return undefined;
 }
 
-/** The credential places directly below a folder, whether they exist or not. */
+const MAX_REMEMBERED = 10_000;
+const remembered = new Map<AbsPath, readonly AbsPath[]>();
+
+/** The credential places directly below a folder, whether they exist or not. Remembered, since each decision asks for its mounts again. */
 export function credentialPlacesBelow(folder: AbsPath): readonly AbsPath[] {
-  return CREDENTIAL_PLACES.map((place) => AbsPath.safeParse(`${folder}/${place}`)).flatMap((path) =>
+  const known = remembered.get(folder);
+  if (known !== undefined) return known;
+  const places = CREDENTIAL_PLACES.map((place) => AbsPath.safeParse(`${folder}/${place}`)).flatMap((path) =>
     path.success ? [path.data] : [],
   );
+  if (remembered.size >= MAX_REMEMBERED) remembered.clear();
+  remembered.set(folder, places);
+  return places;
 }

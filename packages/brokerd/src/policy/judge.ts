@@ -13,6 +13,7 @@ import {
 } from "@boxmaker/proto";
 import { type Effect, milder } from "./effect.ts";
 import type { Approver } from "./grant.ts";
+import { GrantIndex } from "./grant-index.ts";
 import type { GrantSet } from "./grant-set.ts";
 import { findMatches, type Match } from "./matching.ts";
 import { type Circumstances, denialOf, effectOf, outcomeOf } from "./outcome.ts";
@@ -100,7 +101,8 @@ export function judge(
   box: BoxKind,
 ): Judgement {
   const circumstances: Circumstances = { label: state.label, ceiling: state.ceiling, now, usesSpent: state.usesSpent };
-  const matches = findMatches(set.grants, call, session, state.origin);
+  const index = GrantIndex.of(set.grants);
+  const matches = findMatches(index, call, session, state.origin);
   const weighed = matches.map((match) => ({ match, effect: effectOf(match.loaded.grant, circumstances) }));
   const [named] = matches;
   if (named === undefined) return { kind: "denied", reason: "no_grant", findings: NOTHING_FOUND };
@@ -108,7 +110,7 @@ export function judge(
   const permitting = weighed.filter(({ match, effect }) => match.loaded.grant.mode !== "deny" && effect !== "deny");
   // A call that is denied has a plan too, because its label decides whether the audience is the reason.
   const planned = permitting.length === 0 ? [named] : permitting.map(({ match }) => match);
-  const run = planRun(call, named, planned, set.grants, box);
+  const run = planRun(call, named, planned, index, box);
   const pathLabels = labelsRead(call, run.mounts, state.pathLabels);
   const grants = matches.map(({ loaded }) => loaded.grant);
   const ofGrants = grants.map((grant): Label => ({ taint: grant.label, untrusted: grant.untrusted }));

@@ -12,6 +12,7 @@ import {
 } from "@boxmaker/proto";
 import { compareStrictestFirst } from "./effect.ts";
 import type { Grant, LoadedGrant } from "./grant.ts";
+import type { GrantIndex } from "./grant-index.ts";
 import { ARGUMENT_SHAPES, holdsPredicate } from "./predicate.ts";
 
 /** A grant that speaks about a call. `path` is the longest of its paths that holds the call's, null where the call names none. */
@@ -80,11 +81,11 @@ export function fitsCall(grant: Grant, call: ToolCall): Fit | undefined {
 
 /**
  * The grants that speak about the call, in the order that decides which one is named: the most restrictive mode, then the longest
- * matched path, then the lowest id. The order of `grants` doesn't matter.
+ * matched path, then the lowest id. The order of the grants doesn't matter.
  */
-export function findMatches(grants: readonly LoadedGrant[], call: ToolCall, session: SessionId, origin: Origin): readonly Match[] {
+export function findMatches(grants: GrantIndex, call: ToolCall, session: SessionId, origin: Origin): readonly Match[] {
   const matches: Match[] = [];
-  for (const loaded of grants) {
+  for (const loaded of grants.candidates(call)) {
     const { grant } = loaded;
     if (grant.session !== null && grant.session !== session) continue;
     if (grant.origins !== null && !grant.origins.includes(origin)) continue;

@@ -7,13 +7,14 @@ import {
   isProperParent,
   type Mount,
   matchesHost,
-  RunPlan,
+  type RunPlan,
   type RuntimeName,
   type ToolCall,
   unreachable,
 } from "@boxmaker/proto";
 import { credentialPlaceOf, credentialPlacesBelow } from "./credential-places.ts";
-import type { Grant, LoadedGrant } from "./grant.ts";
+import type { Grant } from "./grant.ts";
+import type { GrantIndex } from "./grant-index.ts";
 import type { Match } from "./matching.ts";
 
 /** What the boxes of this brokerd are made with. */
@@ -84,39 +85,34 @@ function credentialMasks(call: ToolCall, mount: AbsPath, grant: Grant): readonly
   return places.filter((place) => isProperParent(mount, place) && !grant.paths.includes(place));
 }
 
-/** Paths that a deny names are hidden from every box that mounts a parent of them, whatever tool, session or call the deny is about. */
-function deniedPaths(grants: readonly LoadedGrant[], mount: AbsPath): readonly AbsPath[] {
-  return grants
-    .filter(({ grant }) => grant.mode === "deny")
-    .flatMap(({ grant }) => grant.paths)
-    .filter((path) => isProperParent(mount, path));
+function hasParentIn(path: AbsPath, all: ReadonlySet<string>): boolean {
+  for (let end = path.lastIndexOf("/"); end > 0; end = path.lastIndexOf("/", end - 1)) {
+    if (all.has(path.slice(0, end))) return true;
+  }
+  return false;
 }
 
 /** Sorted, each once, and none that lies below another. */
 function outermost(paths: readonly AbsPath[]): readonly AbsPath[] {
-  const sorted = [...new Set(paths)].sort();
-  return sorted.filter((path) => !sorted.some((other) => isProperParent(other, path)));
+  const all = new Set(paths);
+  return [...all].filter((path) => !hasParentIn(path, all)).sort();
 }
 
 /**
  * Plans the box of a call. It mounts the paths of the named grant; where that grant permits nothing now (an ask that has expired still
- * restricts, and may be the one that is named), only as far as one that does permit holds them too.
+ * restricts, and may be the one that is named), only as far as one that does permit holds them too. Paths that a
+ * deny names are hidden from every box that mounts a parent of them.
  */
-export function planRun(
-  call: ToolCall,
-  named: Match,
-  permitting: readonly Match[],
-  grants: readonly LoadedGrant[],
-  box: BoxKind,
-): RunPlan {
+export function planRun(call: ToolCall, named: Match, permitting: readonly Match[], grants: GrantIndex, box: BoxKind): RunPlan {
   const mounts = mountsOf(call, named, permitting);
-  const masked = mounts.flatMap(({ path }) => [...credentialMasks(call, path, named.loaded.grant), ...deniedPaths(grants, path)]);
-  return RunPlan.parse({
+  const masked = mounts.flatMap(({ path }) => [...credentialMasks(call, path, named.loaded.grant), ...grants.deniedBelow(path)]);
+  // In the order of the schema's keys, which is that of the digest.
+  return Object.freeze({
     runtime: box.runtime,
     image: box.image,
-    mounts,
-    masked: outermost(masked),
-    hosts: hostsOf(call, named, permitting),
+    mounts: Object.freeze(mounts.map((mount) => Object.freeze(mount))),
+    masked: Object.freeze(outermost(masked)),
+    hosts: Object.freeze(hostsOf(call, named, permitting)),
   });
 }
 

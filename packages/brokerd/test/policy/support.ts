@@ -95,7 +95,7 @@ export const fetchOf = (url: string): CallRequest => request("http_fetch", { url
 
 /** Decides with the usual box and time. */
 export function ask(what: CallRequest, grants: readonly LoadedGrant[], fields: StateFields = {}, now: Timestamp = NOW): Verdict {
-  return decide(what, valid(...grants), state(fields), now, BOX);
+  return decide(what, { kind: "valid", grants }, state(fields), now, BOX);
 }
 
 /** `auto`, `ask`, or the reason of the denial. */

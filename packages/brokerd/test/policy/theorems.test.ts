@@ -90,11 +90,12 @@ describe("over all sets of up to three grants that speak about a call, in all st
     let sets = 0;
     for (const grants of setsOf(all, 3)) {
       sets++;
+      const named = withIds(grants);
       const ranks = circumstances.map((state, index) => {
         const found = denialOf(grants, undefined, state, "public") ?? outcomeOf(grants, undefined, state);
         const expected = oracle(
           { tool: "read_file", path: "/srv/notes/a" },
-          withIds(grants),
+          named,
           oracleState({ ...STATES[index], spent: SPENT }, NOW_MS),
         );
         if (found !== expected.outcome)
