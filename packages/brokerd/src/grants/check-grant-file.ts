@@ -17,7 +17,9 @@ import { type Constraints, completeGrant } from "../policy/grant.ts";
 import { fitsCall } from "../policy/matching.ts";
 import { ARGUMENT_SHAPES, type ArgumentKind, type Predicate, whyNeverHolds } from "../policy/predicate.ts";
 import { containerPathAt } from "./container-paths.ts";
-import type { PartialGrantFile } from "./parse-grant-file.ts";
+
+/** The keys of a file that have a value of the right shape. */
+export type PartialGrantFile = Partial<GrantFile>;
 
 /** A problem and the value that it is about. */
 interface Fault {

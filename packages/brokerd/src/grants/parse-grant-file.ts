@@ -2,10 +2,7 @@
 import { parseToml, readToml, type TomlPath, type TomlProblem } from "@boxmaker/edge/toml";
 import type { z } from "zod";
 import { GRANT_FILE_KEYS, GrantFile } from "../policy/grant.ts";
-import { checkGrantFile } from "./check-grant-file.ts";
-
-/** The keys of a file that have a value of the right shape. */
-export type PartialGrantFile = Partial<GrantFile>;
+import { checkGrantFile, type PartialGrantFile } from "./check-grant-file.ts";
 
 /** What one file says. With any problem it gives no grant, but what could be read of it is still compared with the other files. */
 export interface ParsedGrantFile {
