@@ -23,6 +23,7 @@ export type ServerKind = "auto" | ServerInfo["kind"];
 export type SlotState = "busy" | "idle" | "away" | "unknown";
 
 const ASK_TIMEOUT_MS = 10_000;
+const NOT_IMPLEMENTED = 501;
 
 /** Whether a tokenised text was counted by the server's chat template, its tokenizer, or not at all. */
 export type Counted = { readonly kind: "templated" | "plain"; readonly tokens: number } | { readonly kind: "unknown" };
@@ -123,8 +124,10 @@ export class ModelServer {
       throw new CompletionError("unreachable", detail, { cause: error });
     }
     const body = reply.json.kind === "value" ? reply.json.value : undefined;
-    if (reply.status === 502 || reply.status === 503) {
-      throw new CompletionError("loading", readServerError(reply.status, body).detail);
+    if (reply.status >= 500 && reply.status !== NOT_IMPLEMENTED) {
+      // Says nothing about what the server is, so nothing is remembered of it.
+      const { code, detail } = readServerError(reply.status, body);
+      throw new CompletionError(code, detail);
     }
     const props = reply.status === 200 ? parseShape(Props, body) : undefined;
     if (props?.kind !== "ok") {

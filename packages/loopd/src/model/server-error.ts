@@ -44,6 +44,6 @@ export function readServerError(status: number, body: unknown): ClassifiedError 
   const where = status === 200 ? "the model server failed in mid-reply" : `the model server answered ${status}`;
   const detail = `${where}${said}`;
   if (CONTEXT_WORDINGS.test(`${type} ${message}`)) return { code: "context_full", detail };
-  if (status === 502 || status === 503) return { code: "loading", detail };
+  if (status === 502 || status === 503 || status === 504) return { code: "loading", detail };
   return { code: "server_error", detail };
 }

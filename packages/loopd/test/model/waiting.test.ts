@@ -1,8 +1,14 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
 import { test } from "node:test";
 import { refuse, reply, replySteps, startModelServer, stream } from "@boxmaker/demo-model";
+import { ModelHttp } from "../../src/model/http.ts";
+import { CompletionError } from "../../src/model/model-error.ts";
+import { ModelServer } from "../../src/model/model-server.ts";
 import { backoffMs, isRetryable } from "../../src/model/retry.ts";
 import { FakeClock } from "../support/fake-clock.ts";
+import { TestHome } from "../support/home.ts";
 import { TestModel } from "../support/test-model.ts";
 
 const hello = reply({ content: "hello" });
@@ -250,6 +256,24 @@ test("a server without slots is given one limit for its head, and nothing but th
   assert.deepEqual([...new Set(model.server.seen)], ["GET /props", "POST /v1/chat/completions"]);
   const body: unknown = JSON.parse(model.server.requests[0]?.body.toString() ?? "");
   assert.deepEqual(Object.keys(body as object), ["model", "stream", "stream_options", "max_tokens", "messages"]);
+});
+
+test("a server that fails when it is asked what it is isn't taken for one without slots", async () => {
+  await using home = await TestHome.make();
+  let status = 500;
+  const server = createServer((_request, response) => response.writeHead(status).end("{}"));
+  server.listen(home.at("run/infer/infer.sock"));
+  await once(server, "listening");
+  await using http = new ModelHttp(home.at("run/infer/infer.sock"), 1_000);
+  const model = new ModelServer(http, "auto");
+  const { signal } = new AbortController();
+  await assert.rejects(model.info(signal), (error) => error instanceof CompletionError && error.error.code === "server_error");
+  status = 504;
+  await assert.rejects(model.info(signal), (error) => error instanceof CompletionError && error.error.code === "loading");
+  assert.equal(model.hasNoSlots, false);
+  status = 404;
+  assert.deepEqual(await model.info(signal), { kind: "openai" });
+  server.close();
 });
 
 test("a config that says llama-server takes no other", async () => {
