@@ -13,7 +13,7 @@ import {
   unreachable,
 } from "@boxmaker/proto";
 import { credentialPlaceOf } from "../policy/credential-places.ts";
-import { type Constraints, completeGrant } from "../policy/grant.ts";
+import { type Constraints, completeGrant, type GrantFile } from "../policy/grant.ts";
 import { fitsCall } from "../policy/matching.ts";
 import { ARGUMENT_SHAPES, type ArgumentKind, type Predicate, whyNeverHolds } from "../policy/predicate.ts";
 import { containerPathAt } from "./container-paths.ts";

@@ -18,7 +18,6 @@ import {
 import { type GrantFiles, isSameStamp, realGrantFiles, type Stamp } from "./grant-files.ts";
 import { type ParsedGrantFile, parseGrantFile } from "./parse-grant-file.ts";
 
-export type { LoadedGrant } from "../policy/grant.ts";
 export type { GrantSet } from "../policy/grant-set.ts";
 
 /** How long the directory must have been unchanged before it is read: an editor's rename must not drop a deny for a moment. */
