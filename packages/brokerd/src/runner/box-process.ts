@@ -1,6 +1,6 @@
 /** One box as a process of the host: its request in, its answer out, and its end, whatever it does. */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import { Writable } from "node:stream";
+import { Readable, Writable } from "node:stream";
 import { BoxDone, decodeMessage, FrameDecoder } from "@boxmaker/proto";
 import type { RunErrorCode, RunOutcome } from "./runtime.ts";
 
@@ -11,6 +11,8 @@ export interface Launch {
   readonly environment: Readonly<Record<string, string>>;
   /** Written to descriptor 3, where the program reads one. */
   readonly filter: Buffer | null;
+  /** Whether the program says on descriptor 4, as `"child-pid": N`, which process is the first one in its box. */
+  readonly reportsChild: boolean;
   /** Ends the box whatever state it is in. Calls `killChild` once nothing gentler is left to do. Must not reject. */
   readonly stop: (killChild: () => void) => Promise<void>;
 }
@@ -31,9 +33,12 @@ export interface Box {
 
 /** How long an answer waits for a box that is being ended, or for pipes that something holds. */
 const GRACE_MS = 2_000;
+/** How long the program may take to notice that its box is gone. */
+const NOTICE_MS = 500;
 /** How long a box that has answered may take to end by itself. */
 const LINGER_MS = 2_000;
 const STDERR_KEPT = 4096;
+const REPORT_KEPT = 1024;
 /** What a tool may say beyond its capped output: notes and its exit status. */
 const NOTE_BYTES = 4096;
 
@@ -49,8 +54,9 @@ export function startBox(launch: Launch, options: BoxOptions): Box {
   return new RunningBox(child, launch, options);
 }
 
-function start({ program, args, environment, filter }: Launch): ChildProcessWithoutNullStreams {
-  const extra = filter === null ? [] : (["pipe"] as const);
+function start({ program, args, environment, filter, reportsChild }: Launch): ChildProcessWithoutNullStreams {
+  // Null: no descriptor.
+  const extra = [filter === null ? null : "pipe", reportsChild ? "pipe" : null] as const;
   // In a session of its own: a Ctrl-C in brokerd's terminal must not reach it.
   const child = spawn(program, args, { cwd: "/", env: environment, detached: true, stdio: ["pipe", "pipe", "pipe", ...extra] });
   const pipe = child.stdio[3];
@@ -71,6 +77,15 @@ function failure(code: RunErrorCode, detail: string): RunOutcome {
   return { kind: "error", code, detail };
 }
 
+function killProcess(pid: number): boolean {
+  try {
+    return process.kill(pid, "SIGKILL");
+  } catch {
+    // It's gone already.
+    return false;
+  }
+}
+
 class RunningBox implements Box {
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #launch: Launch;
@@ -81,6 +96,7 @@ class RunningBox implements Box {
   readonly #closed = new AbortController();
   readonly #decoder = new FrameDecoder();
   #stderr = Buffer.alloc(0);
+  #report = "";
   #answered = false;
   /** Why the box is being ended, once it is. From then on nothing that it says counts. */
   #cause: { readonly code: "timed_out" | "cancelled"; readonly detail: string } | undefined;
@@ -96,6 +112,12 @@ class RunningBox implements Box {
     });
     child.stdout.on("data", (chunk: Buffer) => this.#readAnswer(chunk));
     child.stderr.on("data", (chunk: Buffer) => this.#keepStderr(chunk));
+    const report = child.stdio[4];
+    if (report instanceof Readable) {
+      report.on("error", ignore).on("data", (chunk: Buffer) => {
+        if (this.#report.length < REPORT_KEPT) this.#report += chunk.toString("latin1");
+      });
+    }
     child.once("exit", (status, killedBy) => this.#onExit(status, killedBy));
     child.once("close", (status, killedBy) => this.#onClose(status, killedBy));
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on("error", ignore);
@@ -172,9 +194,21 @@ class RunningBox implements Box {
   }
 
   #stop(): void {
-    this.#stopping ??= this.#launch.stop(() => {
+    this.#stopping ??= this.#launch.stop(() => this.#kill());
+  }
+
+  /**
+   * Kills the first process of the box where it's known: the kernel then ends all others before that one is gone, so that the
+   * program's own end means that nothing is left. Killed first, the program would leave them dying.
+   */
+  #kill(): void {
+    const inner = /"child-pid": ?([1-9][0-9]{0,9})\b/u.exec(this.#report)?.[1];
+    const runs = this.#child.exitCode === null && this.#child.signalCode === null;
+    if (inner === undefined || !runs || !killProcess(Number(inner))) {
       this.#child.kill("SIGKILL");
-    });
+      return;
+    }
+    this.#after(NOTICE_MS, () => this.#child.kill("SIGKILL"));
   }
 
   #onExit(status: number | null, killedBy: NodeJS.Signals | null): void {

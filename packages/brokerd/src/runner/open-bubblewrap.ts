@@ -48,7 +48,7 @@ export async function openBubblewrap(config: RunnerConfig, place: RunnerPlace): 
   if (problem !== undefined) {
     return refused(`bubblewrap can't run a box: ${quoteText(problem)}; see docs/runbook.md#bubblewrap-unusable`);
   }
-  const notices = limitsProblem === undefined ? [] : [`boxes have no memory and process limits: ${limitsProblem}`];
+  const notices = limitsProblem === undefined ? [] : [`boxes have no memory and process limits: ${quoteText(limitsProblem)}`];
   return { kind: "ready", runtime: new SandboxRuntime(launcher, config), notices };
 }
 

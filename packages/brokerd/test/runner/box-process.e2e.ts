@@ -14,13 +14,21 @@ interface FakeOptions {
   readonly stop?: Launch["stop"];
   readonly input?: Buffer;
   readonly program?: string;
+  readonly reportsChild?: boolean;
 }
 
 /** A box that is a shell script; $1 is a file with the given bytes. */
 function start(script: string, file: string = "/dev/null", options: FakeOptions = {}): Box {
   const { limitMs = 30_000, signal = new AbortController().signal, input = Buffer.alloc(0), program = "/bin/sh" } = options;
   const stop = options.stop ?? (async (killChild): Promise<void> => killChild());
-  const launch = { program, args: ["-c", script, "sh", file], environment: { PATH: "/usr/bin:/bin" }, filter: null, stop };
+  const launch = {
+    program,
+    args: ["-c", script, "sh", file],
+    environment: { PATH: "/usr/bin:/bin" },
+    filter: null,
+    reportsChild: options.reportsChild ?? false,
+    stop,
+  };
   return startBox(launch, { input, limitMs, outputCap: OUTPUT_CAP, signal });
 }
 
@@ -165,6 +173,19 @@ test("aborting the signal stops a box, one that is about to start included", asy
   await box.ended;
   const outcome = await outcomeOf("exec sleep 100", { signal: AbortSignal.abort() });
   assert.ok(outcome.kind === "error" && outcome.code === "cancelled");
+});
+
+test("a box is ended by the first process in it, where that is known, and by its program where that doesn't help", async () => {
+  const report = "sleep 1000 & printf '{\\n  \"child-pid\": %s\\n}' $! >&4; exec 4>&-";
+  const byChild = await outcomeOf(`${report}; wait; exit 3`, { limitMs: 500, reportsChild: true });
+  assert.ok(byChild.kind === "error" && byChild.code === "timed_out");
+  const stubborn = await outcomeOf(`${report}; exec sleep 1000`, { limitMs: 500, reportsChild: true });
+  assert.ok(stubborn.kind === "error" && stubborn.code === "timed_out");
+  for (const lie of ["999999999", "1.5", "0", "x"]) {
+    const script = `echo '"child-pid": ${lie}' >&4; exec sleep 1000`;
+    const outcome = await outcomeOf(script, { limitMs: 300, reportsChild: true });
+    assert.ok(outcome.kind === "error" && outcome.code === "timed_out");
+  }
 });
 
 test("a box that was killed from outside is cleaned up after", async () => {

@@ -25,7 +25,7 @@ test("bubblewrap's command line is exactly this", () => {
   );
   const expected = [
     "--unshare-all --die-with-parent --new-session --cap-drop ALL --clearenv --setenv PATH /usr/bin:/bin --setenv HOME /tmp",
-    "--hostname box --seccomp 3 --ro-bind /usr /usr --symlink usr/bin /bin --proc /proc --remount-ro /proc",
+    "--hostname box --seccomp 3 --info-fd 4 --ro-bind /usr /usr --symlink usr/bin /bin --proc /proc --remount-ro /proc",
     "--dev-bind /dev/null /dev/null --dev-bind /dev/zero /dev/zero --dev-bind /dev/full /dev/full",
     "--dev-bind /dev/random /dev/random --dev-bind /dev/urandom /dev/urandom --symlink /proc/self/fd /dev/fd",
     "--symlink /proc/self/fd/0 /dev/stdin --symlink /proc/self/fd/1 /dev/stdout --symlink /proc/self/fd/2 /dev/stderr",

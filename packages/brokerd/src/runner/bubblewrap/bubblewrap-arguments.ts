@@ -19,6 +19,8 @@ export interface BubblewrapBoxes {
 
 /** The descriptor on which the system call filter comes. */
 const FILTER_DESCRIPTOR = 3;
+/** The descriptor on which bubblewrap says which process is the first in the box. */
+const REPORT_DESCRIPTOR = 4;
 const SCRATCH_BYTES = 64 * 1024 * 1024;
 const MASK_BYTES = 4096;
 const NODE = "/opt/boxmaker/node";
@@ -76,6 +78,8 @@ export function boxArguments(
     "box",
     "--seccomp",
     String(FILTER_DESCRIPTOR),
+    "--info-fd",
+    String(REPORT_DESCRIPTOR),
     ...directories.flatMap(system),
     "--proc",
     "/proc",

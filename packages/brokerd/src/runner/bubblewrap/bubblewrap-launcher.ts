@@ -35,6 +35,7 @@ export class BubblewrapLauncher implements Launcher {
       args: [...args, ...boxArguments(boxes, layers)],
       environment: hostEnvironment(),
       filter,
+      reportsChild: true,
       // Everything in the box is in its process namespace and dies with bubblewrap.
       stop: async (killChild) => killChild(),
     };

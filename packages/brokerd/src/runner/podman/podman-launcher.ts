@@ -35,6 +35,7 @@ export class PodmanLauncher implements Launcher {
       args: runArguments(this.#boxes, name, layers, limitMs),
       environment: hostEnvironment(),
       filter: null,
+      reportsChild: false,
       stop: async (killChild) => {
         // SIGKILL of podman's client would leave the container running, so it comes last; and once more, because the client may
         // have made its container after the first removal.

@@ -41,6 +41,7 @@ export class ProcessLauncher implements Launcher {
       args: processArguments(this.#boxes, layers),
       environment: {},
       filter: null,
+      reportsChild: false,
       stop: async (killChild) => killChild(),
     };
   }
