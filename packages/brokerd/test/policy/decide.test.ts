@@ -236,6 +236,14 @@ describe("decide() records", () => {
     assert.equal(record.grant_sha256, grants[1]?.sha256);
   });
 
+  test("the effect of an ask that if_untrusted can't make milder", () => {
+    const { matched } = ask(read("/srv/notes/a.md"), [grant({ mode: "ask", if_untrusted: "auto" })], { untrusted: true }).record;
+    assert.deepEqual(
+      matched.map(({ effect }) => effect),
+      ["ask"],
+    );
+  });
+
   test("the label as the join of all grants that speak about the call and of the paths", () => {
     assert.deepEqual(verdict.record.label, { taint: "secret", untrusted: true });
   });

@@ -79,10 +79,24 @@ function letsRunUnasked(grant: Grant, state: OracleState): boolean {
   return grant.mode === "auto" && isAlive(grant, state) && !(state.untrusted && grant.ifUntrusted !== "auto");
 }
 
+/** What a tool gets where no grant permits. */
+export interface OracleOtherwise {
+  readonly effect: "ask" | "deny";
+  readonly maxTaint: string;
+  readonly ifUntrusted: string;
+}
+
+function letsRunOtherwise(otherwise: OracleOtherwise, matching: readonly Grant[], state: OracleState): boolean {
+  const switchedOff = matching.some((grant) => grant.ifUntrusted === "deny");
+  const distrusted = state.untrusted && otherwise.ifUntrusted === "deny";
+  return otherwise.effect === "ask" && state.taint <= classOf(otherwise.maxTaint) && !distrusted && !switchedOff;
+}
+
 /** `auto`, `ask` or `deny`, before the audience is looked at. */
-function judgeBy(matching: readonly Grant[], state: OracleState): "auto" | "ask" | "deny" {
+export function judgeBy(matching: readonly Grant[], state: OracleState, otherwise?: OracleOtherwise): "auto" | "ask" | "deny" {
   const forbidden = matching.some((grant) => grant.mode === "deny");
-  const possible = matching.some((grant) => letsRun(grant, state));
+  const anyway = otherwise !== undefined && letsRunOtherwise(otherwise, matching, state);
+  const possible = anyway || matching.some((grant) => letsRun(grant, state));
   if (forbidden || !possible) return "deny";
   const mustAsk = matching.some((grant) => grant.mode === "ask");
   const unasked = matching.some((grant) => letsRunUnasked(grant, state));

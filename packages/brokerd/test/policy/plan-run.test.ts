@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { CallRequest } from "../../src/policy/decide.ts";
+import { hiddenPaths } from "../../src/policy/plan-run.ts";
 import { ask, EARLIER, fetchOf, type GrantFields, grant, path, planOf, read, type StateFields, shell, write } from "./support.ts";
 
 function mountsOf(call: CallRequest, grants: readonly GrantFields[], fields: StateFields = {}): readonly string[] {
@@ -16,12 +17,14 @@ function mountsOf(call: CallRequest, grants: readonly GrantFields[], fields: Sta
 }
 
 function maskedOf(call: CallRequest, grants: readonly GrantFields[]): readonly string[] {
-  return planOf(
-    ask(
-      call,
-      grants.map((each) => grant(each)),
+  return hiddenPaths(
+    planOf(
+      ask(
+        call,
+        grants.map((each) => grant(each)),
+      ),
     ),
-  ).masked;
+  );
 }
 
 /** Masks but for the credential places that every mount gets. */
@@ -165,6 +168,12 @@ describe("the plan masks", () => {
     assert.ok(maskedOf(read("/srv/notes/deep/down/.ssh/id"), [{}]).includes(path("/srv/notes/deep/down/.ssh")));
   });
 
+  test("what it hides without naming it in the plan: the usual places, unless the grant names one", () => {
+    const plan = planOf(ask(read("/home/me/a"), [grant({ paths: ["/home/me", "/home/me/.ssh", "/srv/else/.aws"] })]));
+    assert.deepEqual(plan.masked, []);
+    assert.deepEqual(plan.exposed, ["/home/me/.ssh"]);
+  });
+
   test("no credential place that the grant names", () => {
     const masked = maskedOf(read("/home/me/.ssh/config"), [{ paths: ["/home/me/.ssh"] }]);
     assert.ok(!masked.includes(path("/home/me/.ssh")));
@@ -245,7 +254,7 @@ test("host_exec holds for a box only where every grant that permits the call say
       shell(),
       grants.map((each) => grant({ tool: "shell", ...each })),
     );
-    return verdict.kind === "allowed" ? verdict.decision.hostExec : undefined;
+    return verdict.kind === "allowed" ? verdict.decision.run.host_exec : undefined;
   };
   assert.equal(hostExec({}), false);
   assert.equal(hostExec({ host_exec: true }), true);

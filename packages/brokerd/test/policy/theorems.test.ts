@@ -6,7 +6,7 @@ import fc from "fast-check";
 import type { CallRequest } from "../../src/policy/decide.ts";
 import type { Grant, LoadedGrant } from "../../src/policy/grant.ts";
 import { type Circumstances, denialOf, outcomeOf } from "../../src/policy/outcome.ts";
-import { type OracleCall, type OracleState, oracle } from "./oracle.ts";
+import { judgeBy, type OracleCall, type OracleState, oracle } from "./oracle.ts";
 import {
   ask,
   EARLIER,
@@ -105,6 +105,42 @@ describe("over all sets of up to three grants that speak about a call, in all st
       assertMonotone(ranks, grants);
     }
     assert.equal(sets, 1 + 73 + (73 * 74) / 2 + (73 * 74 * 75) / 6);
+  });
+});
+
+describe("over all sets of up to two grants beside all that a tool can get otherwise, in all states,", () => {
+  const all = kinds({ id: "x" }).map((fields) => grant(fields).grant);
+  const others = (["ask", "deny"] as const).flatMap((effect) =>
+    DATA_CLASSES.flatMap((maxTaint) => MODES.map((ifUntrusted) => ({ effect, maxTaint, ifUntrusted }))),
+  );
+
+  test("the rule says what the oracle says, and more taint or untrusted never makes it more lenient", () => {
+    for (const grants of setsOf(all, 2)) {
+      const named = withIds(grants);
+      for (const otherwise of others) {
+        const ranks = STATES.map((label) => {
+          const found = outcomeOf(grants, otherwise, { label, ceiling: "secret", now: NOW_MS, usesSpent: () => 1 });
+          const expected = judgeBy(named, oracleState({ ...label, spent: SPENT }, NOW_MS), otherwise);
+          if (found !== expected) assert.fail(`${found} instead of ${expected}: ${JSON.stringify({ grants, otherwise, label })}`);
+          return rank(found);
+        });
+        assertMonotone(ranks, { grants, otherwise });
+      }
+    }
+  });
+
+  test("a call that only that could let run is denied for its taint, not as one without a grant", () => {
+    const otherwise = { effect: "ask", maxTaint: "public", ifUntrusted: "ask" } as const;
+    const at = (taint: "public" | "private", ceiling: "public" | "secret"): Circumstances => ({
+      label: { taint, untrusted: false },
+      ceiling,
+      now: NOW_MS,
+      usesSpent: () => 0,
+    });
+    assert.equal(denialOf([], otherwise, at("public", "secret"), "private"), undefined);
+    assert.equal(denialOf([], otherwise, at("private", "secret"), "private"), "taint");
+    assert.equal(denialOf([], otherwise, at("public", "public"), "private"), "audience");
+    assert.equal(denialOf([], undefined, at("public", "public"), "private"), "no_grant");
   });
 });
 
