@@ -1,6 +1,5 @@
 /** What every sandbox promises, in each that this machine has. */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import {
@@ -16,7 +15,6 @@ import {
   writeFileSync,
 } from "node:fs";
 import { createServer, type Server } from "node:net";
-import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { BoxDone, encodeMessage } from "@boxmaker/proto";
 import { buildRunSpec, type RunSpec } from "../../src/runner/run-spec.ts";
@@ -24,6 +22,7 @@ import type { RunOutcome, Runtime } from "../../src/runner/runtime.ts";
 import { type CallOptions, decideCall } from "./decisions.ts";
 import { countProcesses, SANDBOXES } from "./sandboxes.ts";
 import { type TemporaryFolder, temporaryFolder } from "./temporary-folder.ts";
+import { untilThere } from "./waiting.ts";
 
 const SHELL_MS = 20_000;
 
@@ -349,55 +348,4 @@ for (const sandbox of SANDBOXES) {
       assert.equal(countProcesses(marker), 0);
     });
   });
-}
-
-for (const sandbox of SANDBOXES) {
-  test(`nothing of ${sandbox.name} is left after a kill -9 and the next start`, { skip: sandbox.skip }, async () => {
-    using home = temporaryFolder();
-    using folder = temporaryFolder();
-    const marker = `1000.${Number.parseInt(randomBytes(4).toString("hex"), 16)}`;
-    const command = `: > ${folder.at("started")}; sleep ${marker}`;
-    const program = join(import.meta.dirname, "holder-program.ts");
-    const holder = spawn(process.execPath, [program, sandbox.name, home.path, folder.path, command], { stdio: "inherit" });
-    const exited = once(holder, "exit");
-    await Promise.race([untilThere(folder, "started"), exited]);
-    assert.equal(holder.kill("SIGKILL"), true);
-    await exited;
-    const opening = await sandbox.open(home.path);
-    assert.ok(opening.kind === "ready");
-    await using runtime = opening.runtime;
-    if (sandbox.name === "podman") assert.ok(opening.notices.includes("removed 1 containers that an earlier brokerd left"));
-    await untilGone(marker);
-    assert.equal(runtime.name, sandbox.name);
-  });
-}
-
-const [podman] = SANDBOXES;
-
-test("podman's boxes are held to their memory and process limits", {
-  skip: podman?.skip || (process.getuid?.() !== 0 && "needs root, where limits hold on every machine"),
-}, async () => {
-  assert.ok(podman !== undefined);
-  using home = temporaryFolder();
-  using folder = temporaryFolder();
-  const opening = await podman.open(home.path, { memory: "128m", pids: 40 });
-  assert.ok(opening.kind === "ready", opening.kind === "refused" ? opening.problem : "");
-  await using runtime = opening.runtime;
-  const run = (command: string): Promise<RunOutcome> => {
-    const decision = decideCall(runtime, { tool: "shell", arguments: { command }, paths: [folder.path] });
-    return runtime.run(buildRunSpec(decision), { signal: new AbortController().signal });
-  };
-  const many = await run("for i in $(seq 100); do sleep 1 & done; echo end");
-  assert.ok(many.kind === "done" && /Cannot fork/u.test(many.content), JSON.stringify(many));
-  const big = await run(`${podman.node} -e 'const kept = []; for (;;) kept.push(Buffer.alloc(10_000_000, 1))'; echo end`);
-  const killed = big.kind === "error" ? big.code === "killed" : /Killed/u.test(big.content);
-  assert.ok(killed, JSON.stringify(big));
-});
-
-async function untilThere(folder: TemporaryFolder, name: string): Promise<void> {
-  while (!readdirSync(folder.path).includes(name)) await new Promise((resolve) => setTimeout(resolve, 20));
-}
-
-async function untilGone(marker: string): Promise<void> {
-  while (countProcesses(marker) > 0) await new Promise((resolve) => setTimeout(resolve, 20));
 }
