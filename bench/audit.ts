@@ -68,6 +68,7 @@ function eventOf(index: number): AuditEvent {
     grant_sha256: null,
     label: null,
     raises: null,
+    spends: null,
     run: null,
   };
 }

@@ -157,6 +157,7 @@ test("a blob under a hash that isn't its own, and an event that is no record, ar
     grant_sha256: null,
     before: null,
     raises: null,
+    spends: null,
     run: null,
   };
   const asked = { kind: "approval", decision: ApprovalId.parse(1), answer: "refused", by: "bxctl", user: null } as const;

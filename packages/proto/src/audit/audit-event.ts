@@ -76,7 +76,8 @@ export type PathLabel = z.infer<typeof PathLabel>;
 
 /**
  * One decision with its whole input, so that it can be taken again from the log and the grant files it names by hash. `raises` is the
- * session's state after dispatch (null where nothing runs now).
+ * session's state after dispatch (null where nothing runs now); `spends` the id of the grant whose use the call takes, which needn't be
+ * the one that is named (null where nothing runs now, or no grant that permits it counts its uses).
  */
 export const DecisionEvent = event("decision", {
   session: SessionId,
@@ -95,6 +96,7 @@ export const DecisionEvent = event("decision", {
   grant_sha256: Hash32.nullable(),
   label: Label.nullable(),
   raises: Label.nullable(),
+  spends: z.string().nullable(),
   run: RunPlan.nullable(),
 });
 export type DecisionEvent = z.infer<typeof DecisionEvent>;
@@ -113,6 +115,7 @@ export const ApprovalAuditEvent = event("approval", {
   grant_sha256: Hash32.nullable(),
   before: Label.nullable(),
   raises: Label.nullable(),
+  spends: z.string().nullable(),
   run: RunPlan.nullable(),
 });
 export type ApprovalAuditEvent = z.infer<typeof ApprovalAuditEvent>;

@@ -14,6 +14,8 @@ const RUN = {
   image: `sha256:${"a".repeat(64)}`,
   mounts: [{ path: "/srv/notes", writable: false }],
   masked: [],
+  exposed: [],
+  host_exec: false,
   hosts: [],
 } as const;
 
@@ -45,6 +47,7 @@ export function decision(call: number, outcome: "allowed" | "ask" | "denied", pa
     grant_sha256: runs ? hashOf("grant") : null,
     label: runs ? LABEL : null,
     raises: runs ? LABEL : null,
+    spends: null,
     run: runs ? RUN : null,
   };
 }
@@ -55,7 +58,16 @@ export function approval(
   outcome: "allowed" | "ask" | "denied" | "changed" | null = answer === "approved" ? "ask" : null,
   reason: string | null = null,
 ): object {
-  const nothing = { denial: null, digest: null, grant: null, grant_sha256: null, before: null, raises: null, run: null };
+  const nothing = {
+    denial: null,
+    digest: null,
+    grant: null,
+    grant_sha256: null,
+    before: null,
+    raises: null,
+    spends: null,
+    run: null,
+  };
   return { kind: "approval", decision: ask, answer, by: "bxctl", user: null, reason, outcome, ...nothing };
 }
 
