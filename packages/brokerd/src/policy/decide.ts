@@ -52,7 +52,6 @@ interface Effects {
   readonly grant: string;
   readonly grantFile: string;
   readonly grantSha256: Hash32;
-  readonly hostExec: boolean;
   readonly expires: number | null;
   readonly approvers: readonly Approver[];
 }
@@ -112,11 +111,6 @@ class Sealed {
 
   get grantSha256(): Hash32 {
     return this.#effects.grantSha256;
-  }
-
-  /** Whether the box may write files that the host would execute. */
-  get hostExec(): boolean {
-    return this.#effects.hostExec;
   }
 
   /** When the last grant that permits the call expires, in milliseconds since 1970; null where one never does. */
@@ -203,7 +197,7 @@ export type DecidedArguments =
   | { readonly form: "unread"; readonly text: string };
 
 /** The record of a decision with its whole input, but for the form in which long arguments are kept. */
-export type DecisionRecord = Omit<DecisionEvent, "kind" | "arguments"> & { readonly arguments: DecidedArguments };
+export type DecisionRecord = Omit<DecisionEvent, "kind" | "arguments" | "spends"> & { readonly arguments: DecidedArguments };
 
 interface Allowed {
   readonly kind: "allowed";
@@ -306,7 +300,6 @@ function effectsOf(about: About, request: ToolCall, judgement: Running): Effects
     grant: loaded.grant.id,
     grantFile: loaded.file,
     grantSha256: loaded.sha256,
-    hostExec: judgement.hostExec,
     expires: judgement.expires,
     approvers: judgement.approvers,
   });

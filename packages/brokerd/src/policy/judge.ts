@@ -54,8 +54,6 @@ export type Judgement =
       readonly named: Match;
       readonly label: Label;
       readonly run: RunPlan;
-      /** Whether every grant that permits it lets its box write what the host would execute. */
-      readonly hostExec: boolean;
       readonly approvers: readonly Approver[];
       /** The last moment at which a grant permits it, in milliseconds; null where one does for ever. */
       readonly expires: number | null;
@@ -137,7 +135,6 @@ export function judge(
     named,
     label,
     run,
-    hostExec: permitting.every(({ match }) => match.loaded.grant.hostExec),
     approvers: approversOf(weighed),
     expires: expiryOf(permitting),
     uses: spendFrom(permitting),

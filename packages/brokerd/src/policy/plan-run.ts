@@ -78,11 +78,16 @@ function hostsOf(call: ToolCall, named: Match, permitting: readonly Match[]): re
   return unique(named.loaded.grant.hosts.flatMap((pattern) => permittedHosts(pattern, permitted)));
 }
 
-/** Credential places that lie below the mount and that the grant doesn't name: the usual ones, and the one that the call asks for. */
-function credentialMasks(call: ToolCall, mount: AbsPath, grant: Grant): readonly AbsPath[] {
+/** The credential place that a file tool asks for, where it lies deeper than the usual ones and the grant doesn't name it. */
+function askedCredential(call: ToolCall, mount: AbsPath, grant: Grant): readonly AbsPath[] {
   const asked = call.tool === "read_file" || call.tool === "write_file" ? credentialPlaceOf(call.arguments.path) : undefined;
-  const places = asked === undefined ? credentialPlacesBelow(mount) : [...credentialPlacesBelow(mount), asked];
-  return places.filter((place) => isProperParent(mount, place) && !grant.paths.includes(place));
+  if (asked === undefined || !isProperParent(mount, asked) || grant.paths.includes(asked)) return [];
+  return credentialPlacesBelow(mount).includes(asked) ? [] : [asked];
+}
+
+/** The usual credential places below the mounts that the grant names itself. */
+function exposedPlaces(mounts: readonly Mount[], grant: Grant): readonly AbsPath[] {
+  return outermost(mounts.flatMap(({ path }) => credentialPlacesBelow(path)).filter((place) => grant.paths.includes(place)));
 }
 
 function hasParentIn(path: AbsPath, all: ReadonlySet<string>): boolean {
@@ -105,15 +110,23 @@ function outermost(paths: readonly AbsPath[]): readonly AbsPath[] {
  */
 export function planRun(call: ToolCall, named: Match, permitting: readonly Match[], grants: GrantIndex, box: BoxKind): RunPlan {
   const mounts = mountsOf(call, named, permitting);
-  const masked = mounts.flatMap(({ path }) => [...credentialMasks(call, path, named.loaded.grant), ...grants.deniedBelow(path)]);
+  const masked = mounts.flatMap(({ path }) => [...askedCredential(call, path, named.loaded.grant), ...grants.deniedBelow(path)]);
   // In the order of the schema's keys, which is that of the digest.
   return Object.freeze({
     runtime: box.runtime,
     image: box.image,
     mounts: Object.freeze(mounts.map((mount) => Object.freeze(mount))),
     masked: Object.freeze(outermost(masked)),
+    exposed: Object.freeze(exposedPlaces(mounts, named.loaded.grant)),
+    host_exec: permitting.every(({ loaded }) => loaded.grant.hostExec),
     hosts: Object.freeze(hostsOf(call, named, permitting)),
   });
+}
+
+/** Everything below the mounts that the box must not see: what the plan masks, and the usual credential places that it doesn't expose. */
+export function hiddenPaths({ mounts, masked, exposed }: RunPlan): readonly AbsPath[] {
+  const places = mounts.flatMap(({ path }) => credentialPlacesBelow(path)).filter((place) => !exposed.includes(place));
+  return outermost([...masked, ...places]);
 }
 
 /** The paths that the call's box may write: they take the session's state after it as their label. */

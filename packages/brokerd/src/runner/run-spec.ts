@@ -1,6 +1,7 @@
 /** What a box is made from: sealed, and built from a decision alone. */
 import type { AbsPath, CallId, HostPattern, RunPlan, SessionId, ToolCall } from "@boxmaker/proto";
 import { type Decision, isDecision } from "../policy/decision.ts";
+import { hiddenPaths } from "../policy/plan-run.ts";
 import { lookAt, type MountSource } from "./mount-source.ts";
 
 /** A mount, and what was at its path when the spec was built. */
@@ -18,7 +19,7 @@ class SealedRunSpec {
   readonly #request: ToolCall;
   readonly #plan: RunPlan;
   readonly #mounts: readonly RunMount[];
-  readonly #hostExec: boolean;
+  readonly #masked: readonly AbsPath[];
 
   constructor(seal: typeof SEAL, decision: Decision) {
     if (seal !== SEAL) throw new TypeError("a RunSpec is built from a decision only");
@@ -26,7 +27,7 @@ class SealedRunSpec {
     this.#call = decision.call;
     this.#request = decision.request;
     this.#plan = decision.run;
-    this.#hostExec = decision.hostExec;
+    this.#masked = Object.freeze(hiddenPaths(decision.run));
     this.#mounts = Object.freeze(
       decision.run.mounts.map(({ path, writable }) => Object.freeze({ path, writable, source: Object.freeze(lookAt(path)) })),
     );
@@ -60,12 +61,12 @@ class SealedRunSpec {
 
   /** Paths below mounts that the box must not see. */
   get masked(): readonly AbsPath[] {
-    return this.#plan.masked;
+    return this.#masked;
   }
 
   /** Whether the box may write what programs of the host execute. */
   get hostExec(): boolean {
-    return this.#hostExec;
+    return this.#plan.host_exec;
   }
 
   /** Hosts that the box may reach; empty: it has no network. */

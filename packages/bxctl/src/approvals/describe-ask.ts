@@ -43,14 +43,22 @@ export function phraseLabel(label: Label): string {
   return label.untrusted ? `${label.taint}, untrusted` : label.taint;
 }
 
+/** Said in words: the places are many, few of them exist, and brokerd hides them in every box. */
+const HIDDEN_ALWAYS = "the usual places of credentials (.ssh, .gnupg, .aws, .env, browser profiles, …)";
+
 function planRows(run: RunPlan): readonly Row[] {
   const mounts = run.mounts.map(({ path, writable }) => `${quoteText(path)} ${writable ? "writable" : "read-only"}`);
   return [
     ...field("runs in", [run.image === null ? run.runtime : `${run.runtime}, image ${quoteText(run.image)}`]),
     ...field("mounts", mounts.length === 0 ? ["none"] : mounts),
+    ...field("hidden", mounts.length === 0 ? [] : [...run.masked.map((path) => quoteText(path)), HIDDEN_ALWAYS]),
     ...field(
-      "hidden",
-      run.masked.map((path) => quoteText(path)),
+      "NOT hidden",
+      run.exposed.map((path) => `${quoteText(path)}, a place of credentials that the grant names`),
+    ),
+    ...field(
+      "MAY CHANGE",
+      run.host_exec ? ["what programs of this machine execute: .git/hooks, .envrc, shell start-up files, …"] : [],
     ),
     ...field("network", run.hosts.length === 0 ? ["none"] : run.hosts.map((host) => quoteText(host))),
   ];

@@ -6,6 +6,7 @@ import {
   AdminAnswer,
   AdminRequest,
   type AnyMessage,
+  ApprovalId,
   decodeMessage,
   encodeMessage,
   FrameDecoder,
@@ -13,6 +14,7 @@ import {
   LoopRequest,
   type TurnEvent,
 } from "@boxmaker/proto";
+import { EXPIRES } from "./asks.ts";
 
 type Schema<M extends AnyMessage> = Parameters<typeof encodeMessage<M>>[0];
 
@@ -109,7 +111,6 @@ export class ScriptedServer<R extends AnyMessage> implements AsyncDisposable {
 }
 
 export type LoopConnection = Connection<LoopAnswer>;
-export type AdminConnection = Connection<AdminAnswer>;
 export type LoopServer = ScriptedServer<LoopRequest>;
 export type AdminServer = ScriptedServer<AdminRequest>;
 
@@ -117,6 +118,12 @@ export const USAGE = { prompt: 10, completion: 5, cached: null };
 
 export function sendEvent(connection: LoopConnection, event: TurnEvent): void {
   connection.send({ kind: "turn_event", body: event }, false);
+}
+
+/** A shell call that waits for approval 41. */
+export function sendAsk(connection: LoopConnection): void {
+  sendEvent(connection, { event: "tool_call", tool: "shell" });
+  sendEvent(connection, { event: "approval_pending", approval: ApprovalId.parse(41), tool: "shell", expires: EXPIRES });
 }
 
 export function sendDone(connection: LoopConnection, content: string): void {

@@ -11,8 +11,9 @@ export const RuntimeName = z.enum(["podman", "bubblewrap", "process", "refusing"
 export type RuntimeName = z.infer<typeof RuntimeName>;
 
 /**
- * Everything a box holds. `image` is `sha256:…` for podman, null otherwise; `masked` paths lie under mounts and are hidden;
- * `hosts` may be reached (empty: no network).
+ * Everything a box holds. `image` is `sha256:…` for podman, null otherwise. `masked` paths lie under mounts and are hidden; the usual
+ * credential places under mounts (`.ssh`, `.env`, …) are hidden too, unless `exposed` names them. `host_exec`: whether what the host
+ * would execute (`.git/hooks`, `.envrc`, …) may be written. `hosts` may be reached (empty: no network).
  */
 export const RunPlan = z
   .strictObject({
@@ -20,6 +21,8 @@ export const RunPlan = z
     image: z.string().nullable(),
     mounts: z.array(Mount).readonly(),
     masked: z.array(AbsPath).readonly(),
+    exposed: z.array(AbsPath).readonly(),
+    host_exec: z.boolean(),
     hosts: z.array(HostPattern).readonly(),
   })
   .readonly();
