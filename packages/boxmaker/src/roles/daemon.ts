@@ -55,8 +55,8 @@ export class Daemon {
 }
 
 /**
- * Starts a daemon and waits for the line that begins with `<name>: ready`. What it says before that on standard error is the reason
- * where it ends instead.
+ * Starts a daemon and waits for the line that begins with `<name>: ready`. Where it ends instead, the reason is the last line on its
+ * standard error that begins with its name: the one that it refuses with.
  */
 export async function startDaemon(name: string, program: Program, onLine: LineListener, clock: Clock): Promise<Start> {
   const child = spawn(program.command, program.args, {
@@ -67,13 +67,14 @@ export async function startDaemon(name: string, program: Program, onLine: LineLi
   });
   const { promise: exited, resolve: exit } = Promise.withResolvers<Exit>();
   const { promise: outcome, resolve: decide } = Promise.withResolvers<{ ready: string } | { problem: string }>();
-  let lastError = "";
+  let refusal: string | undefined;
   child.once("error", (error) => {
     decide({ problem: `can't be started: ${error.message}` });
     exit({ code: null, signal: null });
   });
   child.once("close", (code, signal) => {
-    decide({ problem: lastError === "" ? `ended (${describeExit({ code, signal })}) before it was ready` : lastError });
+    const why = `${name} ended (${describeExit({ code, signal })}) before it was ready; see docs/runbook.md#role-ended`;
+    decide({ problem: refusal ?? why });
     exit({ code, signal });
   });
   createInterface({ input: child.stdout }).on("line", (line) => {
@@ -81,7 +82,7 @@ export async function startDaemon(name: string, program: Program, onLine: LineLi
     onLine(line, "stdout");
   });
   createInterface({ input: child.stderr }).on("line", (line) => {
-    lastError = line;
+    if (line.startsWith(`${name}: `)) refusal = line;
     onLine(line, "stderr");
   });
   const decided = new AbortController();

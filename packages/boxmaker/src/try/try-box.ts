@@ -1,5 +1,6 @@
 /** `boxmaker try`: a whole box on this machine for one chat, and a verified log at its end. */
 import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { appendFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -98,6 +99,8 @@ async function runBox(options: TryOptions, layout: Layout): Promise<number> {
     await supervisor.stop();
     await writing;
   }
+  // A box that never came as far as its log has none to verify.
+  if (!existsSync(layout.audit)) return status;
   const verified = await onTerminal(["audit", "verify", "--home", layout.home], STDERR, new AbortController().signal);
   return verified === 0 ? status : 1;
 }
