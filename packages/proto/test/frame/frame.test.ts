@@ -142,6 +142,14 @@ test("FrameDecoder gives each body as the caller's own copy", () => {
   assert.equal(second.body.toString(), "second");
 });
 
+test("FrameDecoder keeps no large buffer alive for a small body", () => {
+  const decoder = new FrameDecoder();
+  decoder.push(Buffer.concat([encodeFrame("small"), encodeFrame("x".repeat(1_000_000))]));
+  const small = decoder.next();
+  assert.ok(small.kind === "frame");
+  assert.ok(small.body.buffer.byteLength < 100_000);
+});
+
 test("FrameDecoder reads many small frames of one write without copying the rest for each", () => {
   const count = 100_000;
   const bytes = Buffer.alloc(4 * count);

@@ -44,6 +44,14 @@ test("parseShape() escapes keys that a peer chose, cuts them, and leaves no half
   );
 });
 
+test("parseShape() cuts a long key wherever the limit falls, within a pair too", () => {
+  for (let length = 270; length < 300; length++) {
+    const parsed = parseShape(Label, { taint: "public", untrusted: false, [`${"a".repeat(length)}👩${"b".repeat(100)}`]: 1 });
+    assert.ok(parsed.kind === "invalid");
+    assert.ok(parsed.problem.isWellFormed(), String(length));
+  }
+});
+
 test("parseShape() gives a new, frozen value and leaves the data as it was", () => {
   const data = { prompt: 1, completion: 2, cached: null };
   const parsed = parseShape(Usage, data);
