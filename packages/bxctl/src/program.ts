@@ -28,10 +28,10 @@ function buildProgram(io: ProcessIo, finish: (status: ExitStatus) => void): Comm
     .version(VERSION)
     .enablePositionalOptions()
     .exitOverride()
-    .addHelpText("after", '\nExample:\n  bxctl chat --say "what is in my notes?"\n');
+    .addHelpText("after", '\nExample:\n  bxctl chat --say "what is in my notes?"');
 
   const add = (parent: Command, usage: string, description: string, example: string): Command =>
-    withPlaces(parent.command(usage).description(description)).addHelpText("after", `\nExample:\n  ${example}\n`);
+    withPlaces(parent.command(usage).description(description)).addHelpText("after", `\nExample:\n  ${example}`);
   const group = (name: string, description: string): Command =>
     root.command(name).description(description).enablePositionalOptions();
   const placesOf = (command: Command): Places => findPlaces({ ...root.opts<Flags>(), ...command.opts<Flags>() }, io.env);

@@ -25,15 +25,24 @@ function isKind<K extends AnswerKind>(
   return answer.kind === kind;
 }
 
-/** Asks brokerd on admin.sock, where an answer of `kind` is due. Never rejects for what the peer does. */
-export async function askAdmin<K extends AnswerKind>(socket: string, message: AdminRequest, kind: K): Promise<AdminReply<K>> {
+/**
+ * Asks brokerd on admin.sock, where an answer of `kind` is due. Never rejects for what the peer does.
+ *
+ * @param signal the deadline of all of it, ten seconds unless given
+ */
+export async function askAdmin<K extends AnswerKind>(
+  socket: string,
+  message: AdminRequest,
+  kind: K,
+  signal: AbortSignal = AbortSignal.timeout(DEADLINE_MS),
+): Promise<AdminReply<K>> {
   let answer: AdminAnswer;
   try {
     answer = await requestFinal(socket, {
       requests: AdminRequest,
       answers: AdminAnswer,
       message,
-      signal: AbortSignal.timeout(DEADLINE_MS),
+      signal,
     });
   } catch (error) {
     // Nothing is assumed of a question without an answer; the line says what is known.

@@ -39,6 +39,10 @@ export class RowWriter {
 
   /** Adds text of any length. */
   push(text: string): void {
+    if (this.#options.columns() === undefined) {
+      this.#pushLines(text);
+      return;
+    }
     for (const piece of text.match(/[\n\t ]|[^\n\t ]+/gu) ?? []) {
       if (piece === "\n") this.#endLine();
       else if (piece === " ") this.#space(1);
@@ -53,6 +57,15 @@ export class RowWriter {
     if (this.#rowOpen) this.#options.write("\n");
     this.#rowOpen = false;
     this.#column = 0;
+  }
+
+  /** Where there is no terminal a row is a line, and nothing has to be measured. */
+  #pushLines(text: string): void {
+    const lines = text.split("\n");
+    for (const [index, line] of lines.entries()) {
+      if (line !== "") this.#put(line, 0);
+      if (index < lines.length - 1) this.#endLine();
+    }
   }
 
   #letters(piece: string): void {
@@ -125,8 +138,7 @@ export class RowWriter {
   #space(width: number): void {
     this.#flushWord();
     const room = this.#room();
-    if (this.#options.columns() === undefined) this.#put(width === 1 ? " " : "\t", width);
-    else if (this.#column + width <= room) this.#put(" ".repeat(width), width);
+    if (this.#column + width <= room) this.#put(" ".repeat(width), width);
     else this.#breakRow();
   }
 

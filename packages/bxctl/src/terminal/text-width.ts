@@ -5,15 +5,19 @@ const WIDE =
   /[\u1100-\u11ff\u231a\u231b\u2329\u232a\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe10-\ufe6f\uff00-\uffef\u{16fe0}-\u{18fff}\u{1aff0}-\u{1b2ff}\u{1f000}-\u{1faff}\u{20000}-\u{3ffff}]|\p{Emoji_Presentation}/u;
 const COMBINING = /^[\p{Mn}\p{Me}]$/u;
 
+const ASCII = /^[\x20-\x7e]*$/u;
+
 const segmenter = new Intl.Segmenter("en", { granularity: "grapheme" });
 
 /** What a reader sees as one character each. */
 export function splitGraphemes(text: string): readonly string[] {
+  if (ASCII.test(text)) return text.split("");
   return Array.from(segmenter.segment(text), ({ segment }) => segment);
 }
 
 /** The columns of escaped text without newline and tab. */
 export function measureText(text: string): number {
+  if (ASCII.test(text)) return text.length;
   let columns = 0;
   for (const character of text) {
     if (WIDE.test(character)) columns += 2;

@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { askBlock } from "./support/asks.ts";
+import { BxctlProcess } from "./support/bxctl-process.ts";
+import { findUnsafe } from "./support/corpus.ts";
+import { listenAdmin } from "./support/scripted-server.ts";
+import { tempHome } from "./support/temp-home.ts";
+
+test("every command has help with an example", async () => {
+  const commands = [
+    "",
+    "chat",
+    "sessions",
+    "session show",
+    "approvals",
+    "approve",
+    "refuse",
+    "grants check",
+    "audit verify",
+    "status",
+  ];
+  for (const command of commands) {
+    const { status, stdout, stderr } = await BxctlProcess.run([...command.split(" ").filter(Boolean), "--help"]);
+    assert.deepEqual([status, stderr], [0, ""], command);
+    assert.match(
+      stdout,
+      new RegExp(`^Usage: bxctl ${command}(.*\n)*\nExample:\n {2}bxctl ${command === "" ? "chat" : command}.*\n$`, "u"),
+    );
+  }
+});
+
+test("a command line that isn't understood is status 2, and what it says of it is escaped", async () => {
+  for (const words of [
+    [],
+    ["nonsense\u001b[2J"],
+    ["chat", "--nonsense\u202e"],
+    ["chat", "extra"],
+    ["chat", "--session"],
+    ["chat", "--session", "Not An Id\u001b"],
+    ["chat", "--say", ""],
+    ["chat", "--say", "  "],
+    ["approve"],
+    ["approve", "41", "42"],
+    ["approve", "+41"],
+    ["refuse", "４１"],
+    ["session", "show", "../x"],
+    ["session"],
+    ["grants"],
+    ["audit"],
+  ]) {
+    const { status, stdout, stderr } = await BxctlProcess.run(
+      [...words, "--home", "/nonexistent"].slice(0, words.length === 0 ? 0 : undefined),
+    );
+    assert.deepEqual([status, stdout], [2, ""], words.join(" "));
+    assert.notEqual(stderr, "");
+    assert.equal(findUnsafe(stderr), undefined);
+  }
+});
+
+test("flags stand before or after the words, and a flag's value may look like a flag", async () => {
+  await using home = await tempHome();
+  await using admin = await listenAdmin(home.admin, (request) =>
+    request.kind === "approval" ? askBlock() : { kind: "ok", body: {} },
+  );
+  for (const words of [
+    ["--home", home.path, "refuse", "41", "--reason", "--no"],
+    ["refuse", "--reason", "--no", "--home", home.path, "41"],
+    ["refuse", "41", "--admin-socket", home.admin, "--reason=--no", "--home", "/nonexistent"],
+    ["--home", "/nonexistent", "refuse", "--home", home.path, "41", "--reason", "--no"],
+  ]) {
+    const { status, stdout, stderr } = await BxctlProcess.run(words);
+    assert.deepEqual([status, stdout, stderr], [0, "approval 41: refused, it doesn't run\n", ""]);
+  }
+  assert.deepEqual(
+    admin.requests,
+    Array.from({ length: 4 }, () => ({ kind: "refuse", body: { approval: 41, reason: "--no" } })),
+  );
+});
+
+test("the home comes from $BOXMAKER_HOME", async () => {
+  await using home = await tempHome();
+  await using _admin = await listenAdmin(home.admin, () => ({ kind: "approval_list", body: { approvals: [] } }));
+  const ran = await BxctlProcess.run(["approvals"], "", { BOXMAKER_HOME: home.path });
+  assert.deepEqual(ran, { status: 0, stdout: "no call waits for an approval\n", stderr: "" });
+});
+
+test("audit verify reads the log in the home", async () => {
+  await using home = await tempHome();
+  await mkdir(join(home.path, "audit"));
+  const sound = await BxctlProcess.run(["audit", "verify", "--home", home.path]);
+  assert.equal(sound.status, 0);
+  assert.match(sound.stdout, /^audit: ok, 0 records\n/u);
+  const missing = await BxctlProcess.run(["audit", "verify", "--home", join(home.path, "none")]);
+  assert.notEqual(missing.status, 0);
+  assert.match(missing.stdout, /#audit-directory\n$/u);
+});
+
+test("a reader that leaves early ends the program quietly", async () => {
+  await using home = await tempHome();
+  await using _admin = await listenAdmin(home.admin, () => ({ kind: "approval_list", body: { approvals: [] } }));
+  const { execFile } = await import("node:child_process");
+  const { MAIN } = await import("./support/bxctl-process.ts");
+  const stderr = await new Promise<string>((resolve) => {
+    execFile("sh", ["-c", `"${process.execPath}" "${MAIN}" approvals --home "${home.path}" | true`], (_error, _stdout, text) =>
+      resolve(text),
+    );
+  });
+  assert.equal(stderr, "");
+});
