@@ -1,6 +1,6 @@
 /** Every line that brokerd logs, one function per event, so that names and fields stay the same. */
 import type { Log } from "@boxmaker/edge/log";
-import type { ApprovalId, AuditSeq, CallId, DenialReason, GrantProblem, SessionId } from "@boxmaker/proto";
+import type { ApprovalId, AuditSeq, CallId, DenialReason, GrantProblem, Origin, SessionId } from "@boxmaker/proto";
 
 /** Which socket a connection came from. */
 export type SocketName = "broker" | "broker-mcp" | "admin";
@@ -57,6 +57,11 @@ export class Events {
   ledgerStopped(cause: unknown): void {
     const detail = cause instanceof Error ? cause.message : "unknown error";
     this.#log.error("audit-stopped", { detail, see: "docs/runbook.md#audit-unavailable" });
+  }
+
+  /** A session that another kind of client has opened. */
+  foreignSession(session: SessionId, origin: Origin): void {
+    this.#log.warn("foreign-session", { session, origin });
   }
 
   forbidden(socket: SocketName, kind: string): void {

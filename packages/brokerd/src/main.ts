@@ -2,10 +2,13 @@
 /** The brokerd program: arguments, signals, exit codes. */
 import { parseArgs } from "node:util";
 import { openLog, systemClock } from "@boxmaker/edge/log";
+import { quoteText } from "@boxmaker/proto";
 import { readConfig } from "./config/config.ts";
 import { serve } from "./serve.ts";
 
 const VERSION = "0.1.0";
+/** Beyond the limits that the configuration sets for a stop. */
+const STOP_MARGIN_MS = 10_000;
 const USAGE = `Usage: brokerd serve --config FILE
 
 Decides every tool call, records the decision, asks the owner where a grant says so, and runs what is allowed.
@@ -57,7 +60,8 @@ async function main(): Promise<void> {
     () => systemClock.now(),
   );
   const stop = new AbortController();
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stop.abort());
+  // A terminal that goes away is a stop too: nobody would see an approval any more.
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => stop.abort());
   const serving = await serve(reading.config, { version: VERSION, clock: systemClock, log });
   if (serving.kind === "refused") return fail(1, serving.problem);
 
@@ -74,7 +78,21 @@ async function main(): Promise<void> {
     // A broker that can't be reached must not look alive.
     fail(1, `${error instanceof Error ? error.message : "a listener ended"}; see docs/runbook.md#listener-ended`);
   }
+  const { stop_grace_ms, write_deadline_ms } = reading.config.limits;
+  setTimeout(endNow, stop_grace_ms + write_deadline_ms + STOP_MARGIN_MS, "didn't stop in time").unref();
   await broker.stop();
 }
 
+/** The last resort: what is on record is on disk, and what isn't was never released. */
+function endNow(why: string): void {
+  fail(1, `${why}; see docs/runbook.md#brokerd-bug`);
+  process.exit();
+}
+
+// A reader of our output that goes away is no reason to leave calls without an answer.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
+// Nothing may go on after a bug that nobody caught; its text may be a peer's, so it is quoted.
+process.on("uncaughtException", (error: unknown) => {
+  endNow(`failed: ${quoteText(error instanceof Error ? (error.stack ?? error.message) : "an unknown error")}`);
+});
 await main();

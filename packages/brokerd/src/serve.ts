@@ -1,16 +1,18 @@
 /** brokerd from its configuration to its last record: the order of start and stop. */
 import { stat } from "node:fs/promises";
-import type { Socket } from "node:net";
 import type { Clock, Log } from "@boxmaker/edge/log";
 import type { UnixServer } from "@boxmaker/edge/socket";
-import { AbsPath, ApprovalId, type AuditEvent, joinClass, type Label, timestampFromMillis } from "@boxmaker/proto";
+import { AbsPath, ApprovalId, joinClass, type Label, timestampFromMillis } from "@boxmaker/proto";
 import { ApprovalTable } from "./approvals/approval-table.ts";
 import { Approvals } from "./approvals/approvals.ts";
 import { type AuditLog, openAuditLog } from "./audit/audit-log.ts";
 import { type AskEnd, ToolCalls } from "./calls/tool-calls.ts";
 import type { Config } from "./config/config.ts";
+import { ownPlaces } from "./config/own-places.ts";
 import { Events } from "./events.ts";
 import { GrantStore } from "./grants/grant-store.ts";
+import { Admission } from "./ledger/admission.ts";
+import { DiskSpace } from "./ledger/disk-space.ts";
 import { keepText } from "./ledger/keep-text.ts";
 import { Ledger } from "./ledger/ledger.ts";
 import { SessionStates } from "./ledger/session-states.ts";
@@ -19,7 +21,8 @@ import type { RunnerConfig } from "./runner/runner-config.ts";
 import type { Runtime } from "./runner/runtime.ts";
 import { adminSocket } from "./socket/admin-socket.ts";
 import { brokerSocket } from "./socket/broker-socket.ts";
-import { serveSocket } from "./socket/serve-socket.ts";
+import { Connections } from "./socket/connections.ts";
+import { type SocketLimits, serveSocket } from "./socket/serve-socket.ts";
 
 export interface ServeDependencies {
   readonly version: string;
@@ -42,14 +45,6 @@ export interface Broker {
   stop(): Promise<void>;
 }
 
-/** The box's own directories: no grant may name, hold or lie in one. */
-function ownDirectories(config: Config): readonly AbsPath[] {
-  const inHome = ["run", "audit", "broker", "sessions", "memory", "gateway", "etc"].map((name) =>
-    AbsPath.parse(`${config.home}/${name}`),
-  );
-  return [...inHome, config.auditDirectory, config.grantsDirectory];
-}
-
 /** A new session's state: a non-empty core memory is read by the model before anything else. */
 async function newSession(config: Config): Promise<{ state: Label; ceiling: Config["sessions"]["maxClass"] }> {
   const { taint, untrusted, maxClass, memory, memoryClass } = config.sessions;
@@ -61,7 +56,9 @@ async function newSession(config: Config): Promise<{ state: Label; ceiling: Conf
   return { state: { taint: hasMemory ? joinClass(taint, memoryClass) : taint, untrusted }, ceiling: maxClass };
 }
 
-/** Starts brokerd. Nothing is touched before the lock is held; what was started is undone where a later step is refused. */
+/**
+ * Starts brokerd. Nothing is touched before the lock is held; what was started is ended again where a later step is refused.
+ */
 export async function serve(config: Config, dependencies: ServeDependencies): Promise<Serving> {
   const { clock, log, version } = dependencies;
   const events = new Events(log);
@@ -76,69 +73,70 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
   });
   if (opened.kind === "refused") return opened;
   const audit = resources.use(opened.log);
-  const notices = [...opened.notices];
+  const notices = [...opened.notices, ...unfinishedNotice(states)];
 
   const runner: RunnerConfig | null = config.runner;
   if (runner === null)
     notices.push("no [runner] in the config: every call that is allowed will fail; see docs/runbook.md#no-runner");
-  const ready = await openRuntime(runner, { warn: (line) => events.notice(line) });
+  const ready = await openRuntime(runner, { home: config.home, warn: (line) => events.notice(line) });
   if (ready.kind === "refused") return ready;
   const runtime = resources.use(ready.runtime);
   notices.push(...ready.notices);
 
-  const ledger = openLedger(config, { audit, states, runtime, clock, events });
-  const started: AuditEvent = { kind: "started", version, config_sha256: config.sha256, head: audit.head };
-  if (!(await ledger.note(started)))
+  const table = new ApprovalTable<AskEnd>(config.approvals.maxPending, clock);
+  const space = new DiskSpace(config.auditDirectory, config.lowSpaceBytes, clock);
+  const admission = new Admission({ room: table, isLowOnSpace: () => space.isLow() });
+  const ledger = openLedger(config, { audit, states, runtime, clock, events, admission });
+  if (!(await ledger.begin(version, config.sha256)) || !(await endEarlierAsks(ledger)))
     return { kind: "refused", problem: "the audit log can't be written; see docs/runbook.md#audit-unavailable" };
-  await endEarlierAsks(ledger);
 
-  const table = new ApprovalTable<AskEnd>(config.approvals.maxPending);
-  const calls = new ToolCalls({ ledger, table, runtime, clock, events, ttlMs: config.approvals.ttlMs });
-  const approvals = new Approvals(ledger, table, events, clock);
-  const startedAt = timestampFromMillis(clock.now());
+  const calls = new ToolCalls({ ledger, admission, table, runtime, clock, events, ttlMs: config.approvals.ttlMs });
+  const approvals = new Approvals(ledger, table, events);
+  const grants = await ledger.grants();
+  if (grants.kind === "invalid") events.grantsInvalid(grants.problems);
 
-  const open = new Set<Socket>();
-  const limits = {
+  const connections = new Connections();
+  const servers: UnixServer[] = [];
+  const stop = async (): Promise<void> => {
+    // Nobody new first; then those that wait, then the boxes, then the answers that are still on their way.
+    await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
+    connections.endIdle();
+    await calls.stop(AbortSignal.timeout(config.limits.stop_grace_ms));
+    await connections.end();
+    await ledger.end();
+  };
+  const started = timestampFromMillis(clock.now());
+  const { sockets } = config;
+  const limits: SocketLimits = {
     connections: config.limits.connections,
+    bytesInFlight: config.limits.bytes_in_flight,
     readDeadlineMs: config.limits.read_deadline_ms,
     writeDeadlineMs: config.limits.write_deadline_ms,
   };
-  const { sockets } = config;
+  const admin = adminSocket({ path: sockets.admin, ledger, approvals, table, version, started, ending: connections.ending });
   const listenings = [
-    () => serveSocket(brokerSocket("broker", sockets.broker, "terminal", calls), limits, events, open),
-    ...(sockets.brokerMcp === null ? [] : [mcp(sockets.brokerMcp)]),
-    () =>
-      serveSocket(
-        adminSocket({ path: sockets.admin, ledger, approvals, table, version, started: startedAt }),
-        limits,
-        events,
-        open,
-      ),
+    () => serveSocket(brokerSocket("broker", sockets.broker, "terminal", calls), limits, events, connections),
+    ...(sockets.brokerMcp === null ? [] : [brokerSocket("broker-mcp", sockets.brokerMcp, "mcp", calls)]).map(
+      (served) => () => serveSocket(served, limits, events, connections),
+    ),
+    () => serveSocket(admin, limits, events, connections),
   ];
-  function mcp(path: AbsPath) {
-    return () => serveSocket(brokerSocket("broker-mcp", path, "mcp", calls), limits, events, open);
-  }
-  const servers: UnixServer[] = [];
   for (const listen of listenings) {
     const listening = await listen();
-    if (listening.kind === "refused")
+    if (listening.kind === "refused") {
+      await stop();
       return { kind: "refused", problem: `${listening.problem}; see docs/runbook.md#socket-refused` };
+    }
     servers.push(resources.use(listening.server));
   }
 
-  const grants = await ledger.grants();
-  if (grants.kind === "invalid") events.grantsInvalid(grants.problems);
   const owned = resources.move();
   const broker: Broker = {
     failed: Promise.race(servers.map((server) => server.closed)),
     notices,
     describe: `runtime ${runtime.name}, ${grants.kind === "valid" ? `${grants.grants.length} grants` : "invalid grants"}, audit head ${ledger.head}`,
     stop: async () => {
-      // Stop accepting first; the listeners' own disposal at the end is then a no-op.
-      await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
-      await calls.stop(AbortSignal.timeout(config.limits.stop_grace_ms));
-      for (const socket of open) socket.destroySoon();
-      await ledger.note({ kind: "stopped" });
+      await stop();
       await owned.disposeAsync();
     },
   };
@@ -151,15 +149,17 @@ interface LedgerParts {
   readonly runtime: Runtime;
   readonly clock: Clock;
   readonly events: Events;
+  readonly admission: Admission;
 }
 
-function openLedger(config: Config, { audit, states, runtime, clock, events }: LedgerParts): Ledger {
-  const grants = new GrantStore({ directory: config.grantsDirectory, forbidden: ownDirectories(config), clock });
+function openLedger(config: Config, { audit, states, runtime, clock, events, admission }: LedgerParts): Ledger {
+  const grants = new GrantStore({ directory: config.grantsDirectory, forbidden: ownPlaces(config), clock });
   const grantTexts = AbsPath.parse(`${config.auditDirectory}/grants`);
   return new Ledger({
     log: audit,
     states,
     grants,
+    admission,
     box: { runtime: runtime.name, image: runtime.image },
     clock,
     newSession: () => newSession(config),
@@ -169,8 +169,19 @@ function openLedger(config: Config, { audit, states, runtime, clock, events }: L
   });
 }
 
-/** Asks that waited when an earlier brokerd ended can't be answered any more; the log says so. */
-async function endEarlierAsks(ledger: Ledger): Promise<void> {
-  for (const seq of ledger.states.openAsks)
-    await ledger.close(ApprovalId.parse(seq), "gone", { by: "brokerd", user: null }, "restart");
+/** Asks that waited when an earlier brokerd ended can't be answered any more; the log says so. False where it couldn't be said. */
+async function endEarlierAsks(ledger: Ledger): Promise<boolean> {
+  const by = { by: "brokerd", user: null } as const;
+  const closed = ledger.states.openAsks.map((seq) => ledger.close(ApprovalId.parse(seq), "gone", by, "restart"));
+  return (await Promise.all(closed)).every((isRecorded) => isRecorded);
+}
+
+const NAMED_CALLS = 5;
+
+/** Calls that an earlier brokerd let run and whose end nobody knows. */
+function unfinishedNotice({ unfinished }: SessionStates): readonly string[] {
+  if (unfinished.length === 0) return [];
+  const named = unfinished.slice(0, NAMED_CALLS).map(({ decision, tool }) => `${tool} of decision ${decision}`);
+  const more = unfinished.length > named.length ? [`${unfinished.length - named.length} more`] : [];
+  return [`the last brokerd ended before these calls did: ${[...named, ...more].join(", ")}; see docs/runbook.md#unfinished-calls`];
 }

@@ -1,5 +1,4 @@
 /** What an approver may do with the asks that wait: list, look, approve, refuse. */
-import type { Clock } from "@boxmaker/edge/log";
 import {
   type AdminAnswer,
   type ApprovalId,
@@ -12,9 +11,10 @@ import {
 } from "@boxmaker/proto";
 import type { AskEnd } from "../calls/tool-calls.ts";
 import type { Events } from "../events.ts";
-import type { Answerer, Ledger } from "../ledger/ledger.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Answerer } from "../ledger/outcomes.ts";
 import type { Ask } from "../policy/decision.ts";
-import type { ApprovalTable } from "./approval-table.ts";
+import type { ApprovalTable, PendingAsk } from "./approval-table.ts";
 
 /** The whole of an ask, as it is shown and digested. */
 export function askBlock(id: ApprovalId, ask: Ask): AskBlock {
@@ -33,10 +33,14 @@ export function askBlock(id: ApprovalId, ask: Ask): AskBlock {
   };
 }
 
+/** Who may answer, as the socket says that it came in on. */
+export type Approver = Answerer & { readonly by: "bxctl" | "gateway" };
+
 function error(code: ErrorCode, detail: string): AdminAnswer {
   return { kind: "error", body: { code, detail } };
 }
 
+const NOT_AN_APPROVER = error("forbidden", "the grant doesn't let this approver answer");
 const NO_SUCH_APPROVAL = error(
   "no_such_approval",
   "no call waits for an approval of this number; see docs/runbook.md#no-such-approval",
@@ -46,10 +50,8 @@ export class Approvals {
   readonly #ledger: Ledger;
   readonly #table: ApprovalTable<AskEnd>;
   readonly #events: Events;
-  readonly #clock: Clock;
 
-  constructor(ledger: Ledger, table: ApprovalTable<AskEnd>, events: Events, clock: Clock) {
-    this.#clock = clock;
+  constructor(ledger: Ledger, table: ApprovalTable<AskEnd>, events: Events) {
     this.#ledger = ledger;
     this.#table = table;
     this.#events = events;
@@ -77,18 +79,17 @@ export class Approvals {
   }
 
   /** Approves what was shown under `digest`. The decision is taken again now; what would have another effect now doesn't run. */
-  async approve(id: ApprovalId, digest: Hash32, who: Answerer & { readonly by: "bxctl" | "gateway" }): Promise<AdminAnswer> {
+  async approve(id: ApprovalId, digest: Hash32, who: Approver): Promise<AdminAnswer> {
     const shown = this.#table.get(id);
     if (shown === undefined) return NO_SUCH_APPROVAL;
-    if (!shown.ask.approvers.includes(who.by)) return error("forbidden", "the grant doesn't let this approver answer");
+    if (!shown.ask.approvers.includes(who.by)) return NOT_AN_APPROVER;
     if (shown.ask.digest !== digest) return { kind: "approve_result", body: { outcome: "changed" } };
 
-    let taken = this.#table.get(id);
+    let taken: PendingAsk<AskEnd> | undefined;
     const waiting = (): Ask | undefined => {
-      const entry = this.#table.get(id);
-      // Expired, though the timer that says so hasn't come round yet; or replaced: what was shown isn't what would be approved.
-      if (entry === undefined || this.#clock.now() >= entry.expiresAt) return undefined;
-      return entry.ask.digest === digest ? entry.ask : undefined;
+      const ask = this.#table.get(id)?.ask;
+      // Replaced meanwhile: what was shown isn't what would be approved, or isn't this approver's to answer any more.
+      return ask?.digest === digest && ask.approvers.includes(who.by) ? ask : undefined;
     };
     const take = (): boolean => {
       taken = this.#table.take(id, "approved");
@@ -101,30 +102,26 @@ export class Approvals {
         taken?.resolve(answered);
         return { kind: "approve_result", body: { outcome: answered.mode } };
       case "denied":
-        this.#events.approvalEnded(id, "approved", who.by);
-        // A ledger that stopped before the entry was taken leaves it in the table: nobody can answer it any more.
-        (this.#table.take(id, "gone") ?? taken)?.resolve(answered);
+        // A ledger that stopped before the entry was taken leaves it to those who end what can't be answered any more.
+        if (taken !== undefined) this.#events.approvalEnded(id, "approved", who.by);
+        taken?.resolve(answered);
         return { kind: "approve_result", body: { outcome: "denied", reason: answered.reason } };
       case "changed":
         this.#table.replace(id, answered.ask);
         this.#events.approvalChanged(id);
         return { kind: "approve_result", body: { outcome: "changed" } };
       case "taken":
-        return this.#isWaiting(id) ? { kind: "approve_result", body: { outcome: "changed" } } : NO_SUCH_APPROVAL;
+        return this.#table.get(id) === undefined ? NO_SUCH_APPROVAL : { kind: "approve_result", body: { outcome: "changed" } };
       default:
         return unreachable(answered);
     }
   }
 
-  #isWaiting(id: ApprovalId): boolean {
-    const entry = this.#table.get(id);
-    return entry !== undefined && this.#clock.now() < entry.expiresAt;
-  }
-
-  async refuse(id: ApprovalId, reason: string | null, who: Answerer & { readonly by: "bxctl" | "gateway" }): Promise<AdminAnswer> {
+  /** Refuses whatever the call is now. Says `ok` only where the refusal is on record; the call is denied in any case. */
+  async refuse(id: ApprovalId, reason: string | null, who: Approver): Promise<AdminAnswer> {
     const shown = this.#table.get(id);
     if (shown === undefined) return NO_SUCH_APPROVAL;
-    if (!shown.ask.approvers.includes(who.by)) return error("forbidden", "the grant doesn't let this approver answer");
+    if (!shown.ask.approvers.includes(who.by)) return NOT_AN_APPROVER;
     const entry = this.#table.take(id, "refused");
     if (entry === undefined) return NO_SUCH_APPROVAL;
     const recorded = await this.#ledger.close(id, "refused", who, reason);

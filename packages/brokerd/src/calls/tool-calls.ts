@@ -11,14 +11,15 @@ import {
 } from "@boxmaker/proto";
 import type { ApprovalTable } from "../approvals/approval-table.ts";
 import type { Events } from "../events.ts";
-import { type Dispatch, type Ledger, RequesterLeftError } from "../ledger/ledger.ts";
+import type { Admission } from "../ledger/admission.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Denied, Dispatch, RecordedAsk } from "../ledger/outcomes.ts";
 import type { CallRequest } from "../policy/decide.ts";
-import type { Ask } from "../policy/decision.ts";
 import { buildRunSpec } from "../runner/run-spec.ts";
-import { RUN_SENTENCES, type Runtime } from "../runner/runtime.ts";
+import { RUN_SENTENCES, type RunOutcome, type Runtime } from "../runner/runtime.ts";
 
 /** How an ask ended, for the call that waits for it. */
-export type AskEnd = Dispatch | { readonly kind: "denied"; readonly reason: DenialReason };
+export type AskEnd = Dispatch | Denied;
 
 /** What the model is told where the fixed sentences of the runner don't apply. */
 export const NOT_RECORDED = "The result could not be recorded, so it is not released.";
@@ -29,28 +30,43 @@ export type TellPending = (answer: Extract<BrokerAnswer, { kind: "pending_approv
 
 export interface ToolCallsOptions {
   readonly ledger: Ledger;
+  readonly admission: Admission;
   readonly table: ApprovalTable<AskEnd>;
   readonly runtime: Runtime;
   readonly clock: Clock;
   readonly events: Events;
+  /** How long an ask waits at most, in milliseconds. */
   readonly ttlMs: number;
 }
 
 const BROKERD = { by: "brokerd", user: null } as const;
 
+/** A clock that is set forward is noticed after this at the latest, in milliseconds. */
+const MAX_SLEEP_MS = 60_000;
+
 export class ToolCalls {
   readonly #options: ToolCallsOptions;
-  readonly #stopping = new AbortController();
   readonly #kill = new AbortController();
-  readonly #active = new Set<Promise<ToolOutcome>>();
+  readonly #active = new Set<Promise<unknown>>();
 
   constructor(options: ToolCallsOptions) {
     this.#options = options;
+    // What waits can't be answered any more: no answer could be recorded.
+    this.#background(options.ledger.whenStopped.then(() => this.#endAll("audit_unavailable")));
   }
 
-  /** Handles one request to its end. `gone` aborts when the requester has left. Never rejects for what a call can come to. */
-  async handle(request: CallRequest, origin: Origin, tellPending: TellPending, gone: AbortSignal): Promise<ToolOutcome> {
-    if (this.#stopping.signal.aborted) return denied("shutting_down");
+  /**
+   * Handles one request to its end. Never rejects for what a call can come to.
+   *
+   * @param gone aborts when the requester has left
+   * @returns what the requester is told; `foreign_session` where the session is another kind of client's, and nothing was decided
+   */
+  async handle(
+    request: CallRequest,
+    origin: Origin,
+    tellPending: TellPending,
+    gone: AbortSignal,
+  ): Promise<ToolOutcome | "foreign_session"> {
     const life = this.#live(request, origin, tellPending, gone);
     this.#active.add(life);
     try {
@@ -66,141 +82,156 @@ export class ToolCalls {
   }
 
   /**
-   * Ends every waiting ask as `shutting_down` and takes no new call; boxes that run may end until `kill` aborts, then they are killed.
-   * Resolves when every call has been answered.
+   * Ends every waiting ask as `shutting_down` and lets nothing more run; boxes that run may end until `kill` aborts, then they are
+   * killed. Resolves when every call that has come in has its outcome.
    */
   async stop(kill: AbortSignal): Promise<void> {
-    this.#stopping.abort();
-    for (const { id } of this.#options.table.list())
-      this.#background(this.#end(id, "gone", { kind: "denied", reason: "shutting_down" }));
-    kill.addEventListener("abort", () => this.#kill.abort(), { once: true });
-    await Promise.allSettled(this.#active);
+    this.#options.admission.stop();
+    const abort = (): void => this.#kill.abort();
+    if (kill.aborted) abort();
+    kill.addEventListener("abort", abort, { once: true });
+    this.#background(this.#endAll("shutting_down"));
+    while (this.#active.size > 0) await Promise.allSettled(this.#active);
   }
 
   /** For work that ends a call's waiting: it has handlers of its own for all that can fail, so a rejection is a bug. */
-  #background(work: Promise<void>): void {
+  #background(work: Promise<unknown>): void {
     work.catch((error: unknown) => this.#options.events.bug("approval", error));
   }
 
-  async #live(request: CallRequest, origin: Origin, tellPending: TellPending, gone: AbortSignal): Promise<ToolOutcome> {
+  async #live(
+    request: CallRequest,
+    origin: Origin,
+    tellPending: TellPending,
+    gone: AbortSignal,
+  ): Promise<ToolOutcome | "foreign_session"> {
     const { ledger, events } = this.#options;
-    let decided: Awaited<ReturnType<Ledger["decide"]>>;
-    try {
-      decided = await ledger.decide(request, origin, gone);
-    } catch (error) {
-      // Nothing was decided, nothing ran.
-      if (!(error instanceof RequesterLeftError)) throw error;
-      return failed(REQUESTER_GONE);
-    }
-    const reason = decided.kind === "denied" ? decided.reason : null;
-    events.decided(request.session, request.call, request.tool, decided.kind === "run" ? "allowed" : decided.kind, reason);
+    const { session, call, tool } = request;
+    const decided = await ledger.decide(request, origin, gone);
     switch (decided.kind) {
       case "denied":
+        events.decided(session, call, tool, "denied", decided.reason);
         return denied(decided.reason);
       case "run":
+        events.decided(session, call, tool, "allowed", null);
         return this.#run(decided, gone);
       case "ask": {
-        const end = await this.#ask(decided.id, decided.ask, tellPending, gone);
+        events.decided(session, call, tool, "ask", null);
+        const end = await this.#ask(decided, tellPending, gone);
         return end.kind === "run" ? this.#run(end, gone) : denied(end.reason);
       }
+      case "foreign":
+        events.foreignSession(session, origin);
+        return "foreign_session";
+      case "left":
+        events.requesterGone(session, call);
+        return failed(REQUESTER_GONE);
       default:
         return unreachable(decided);
     }
   }
 
-  async #ask(id: ApprovalId, ask: Ask, tellPending: TellPending, gone: AbortSignal): Promise<AskEnd> {
-    const { table, clock, ttlMs } = this.#options;
-    if (!table.hasRoom(ask.session) || this.#stopping.signal.aborted) {
-      const reason = this.#stopping.signal.aborted ? "shutting_down" : "throttled";
-      await this.#options.ledger.close(id, "gone", BROKERD, reason);
-      return { kind: "denied", reason };
-    }
+  async #ask({ id, ask, release }: RecordedAsk, tellPending: TellPending, gone: AbortSignal): Promise<AskEnd> {
+    const { table, clock, ttlMs, admission, ledger, events } = this.#options;
     const expiresAt = Math.min(clock.now() + ttlMs, ask.expires ?? Number.POSITIVE_INFINITY);
     const { promise, resolve } = Promise.withResolvers<AskEnd>();
-    table.add({ id, session: ask.session, ask, expiresAt, resolve });
+    table.add({ id, session: ask.session, ask, expiresAt, deadline: clock.monotonic() + ttlMs, resolve });
 
     const answered = new AbortController();
-    const onGone = (): void => this.#background(this.#end(id, "gone", { kind: "denied", reason: "approval_refused" }));
+    const onGone = (): void => this.#background(this.#end(id, "gone", "approval_refused"));
     gone.addEventListener("abort", onGone, { once: true });
-    this.#background(this.#expire(id, expiresAt, answered.signal));
+    this.#background(this.#expire(id, answered.signal));
     try {
-      const expires = timestampFromMillis(expiresAt);
-      const told = await tellPending({ kind: "pending_approval", body: { approval: id, expires } });
-      if (!told || gone.aborted) onGone();
+      // Both may have come while the ask was being recorded, when there was nothing to end yet.
+      if (admission.stopping.aborted) await this.#end(id, "gone", "shutting_down");
+      if (ledger.stopped) await this.#end(id, "gone", "audit_unavailable");
+      const body = { approval: id, expires: timestampFromMillis(expiresAt) };
+      const isTold = !gone.aborted && (await tellPending({ kind: "pending_approval", body }));
+      if (!isTold || gone.aborted) onGone();
+      return await promise;
+    } catch (error) {
+      // A bug in telling: whoever can't be told doesn't wait, and the entry mustn't stay.
+      events.bug("pending", error);
+      onGone();
       return await promise;
     } finally {
       answered.abort();
       gone.removeEventListener("abort", onGone);
+      release();
     }
   }
 
-  async #expire(id: ApprovalId, expiresAt: number, answered: AbortSignal): Promise<void> {
-    const { clock } = this.#options;
-    try {
-      // A wall clock that is set back would make one sleep too short or too long, so it is looked at again.
-      while (clock.now() < expiresAt) await clock.sleep(Math.min(expiresAt - clock.now(), MAX_SLEEP_MS), answered);
-    } catch {
-      // Answered before it expired.
-      return;
+  async #expire(id: ApprovalId, answered: AbortSignal): Promise<void> {
+    const { clock, table } = this.#options;
+    for (;;) {
+      const left = table.timeLeft(id);
+      if (left === undefined) return;
+      if (left <= 0) break;
+      try {
+        await clock.sleep(Math.min(left, MAX_SLEEP_MS), answered);
+      } catch {
+        // Answered before it expired.
+        return;
+      }
     }
-    await this.#end(id, "expired", { kind: "denied", reason: "approval_expired" });
+    await this.#end(id, "expired", "approval_expired");
+  }
+
+  async #endAll(reason: "shutting_down" | "audit_unavailable"): Promise<void> {
+    await Promise.all(this.#options.table.ids.map((id) => this.#end(id, "gone", reason)));
   }
 
   /** Takes the entry, records how it ended and answers the call. Does nothing where somebody else has taken it. */
-  async #end(id: ApprovalId, answer: "expired" | "gone", end: AskEnd): Promise<void> {
+  async #end(id: ApprovalId, answer: "expired" | "gone", reason: DenialReason): Promise<void> {
     const entry = this.#options.table.take(id, answer);
     if (entry === undefined) return;
-    const recorded = await this.#options.ledger.close(id, answer, BROKERD, null);
-    this.#options.events.approvalEnded(id, answer, "brokerd");
-    entry.resolve(recorded ? end : { kind: "denied", reason: "audit_unavailable" });
+    const note = reason === "shutting_down" ? reason : null;
+    const recorded = await this.#options.ledger.close(id, answer, BROKERD, note);
+    this.#options.events.approvalEnded(id, answer, BROKERD.by);
+    entry.resolve({ kind: "denied", reason: recorded ? reason : "audit_unavailable" });
   }
 
   async #run(dispatch: Dispatch, gone: AbortSignal): Promise<ToolOutcome> {
-    const { ledger, runtime, clock, events } = this.#options;
-    const { decision } = dispatch;
+    const { ledger, clock, events } = this.#options;
+    const { decision, seq, release } = dispatch;
     const started = clock.monotonic();
     try {
-      // The last look: an approval may have taken hours.
-      if (gone.aborted) {
-        events.requesterGone(decision.session, decision.call);
-        return await this.#finish(dispatch, started, { status: "failed", content: REQUESTER_GONE, truncated: false });
-      }
-      const outcome = await runtime.run(buildRunSpec(decision), { signal: this.#kill.signal });
-      if (outcome.kind === "error") {
-        events.runFailed(dispatch.seq, outcome.code, outcome.detail);
-        return await this.#finish(dispatch, started, { status: "failed", content: RUN_SENTENCES[outcome.code], truncated: false });
-      }
-      const { content, truncated } = outcome;
-      const recorded = await ledger.finish(dispatch, {
-        status: outcome.status,
-        content,
-        truncated,
-        elapsedMs: elapsed(clock, started),
-      });
-      events.ran(dispatch.seq, outcome.status, elapsed(clock, started));
-      if (!recorded) return failed(NOT_RECORDED);
-      return { outcome: "result", content, class: decision.label.taint, untrusted: decision.label.untrusted, truncated };
+      const outcome = await this.#runBox(dispatch, gone);
+      const result = outcome.kind === "done" ? outcome : { status: "failed" as const, content: outcome.sentence, truncated: false };
+      const { status, content, truncated } = result;
+      const elapsedMs = Math.max(0, Math.round(clock.monotonic() - started));
+      // Only what is on record is released.
+      if (!(await ledger.finish(dispatch, { status, content, truncated, elapsedMs }))) return failed(NOT_RECORDED);
+      events.ran(seq, status, elapsedMs);
+      if (outcome.kind !== "done") return failed(content);
+      const { taint, untrusted } = decision.label;
+      return { outcome: "result", content, class: taint, untrusted, truncated };
     } finally {
-      dispatch.release();
+      release();
     }
   }
 
-  async #finish(
-    dispatch: Dispatch,
-    started: number,
-    result: { readonly status: "failed"; readonly content: string; readonly truncated: boolean },
-  ): Promise<ToolOutcome> {
-    const { ledger, clock } = this.#options;
-    const recorded = await ledger.finish(dispatch, { ...result, elapsedMs: elapsed(clock, started) });
-    return failed(recorded ? result.content : NOT_RECORDED);
+  /** Runs the call, unless nobody waits for it any more: an approval may have taken hours. `sentence` is for the model. */
+  async #runBox(
+    { decision, seq }: Dispatch,
+    gone: AbortSignal,
+  ): Promise<Extract<RunOutcome, { kind: "done" }> | { readonly kind: "error"; readonly sentence: string }> {
+    const { runtime, events } = this.#options;
+    if (gone.aborted) {
+      events.requesterGone(decision.session, decision.call);
+      return { kind: "error", sentence: REQUESTER_GONE };
+    }
+    try {
+      const outcome = await runtime.run(buildRunSpec(decision), { signal: this.#kill.signal });
+      if (outcome.kind === "done") return outcome;
+      events.runFailed(seq, outcome.code, outcome.detail);
+      return { kind: "error", sentence: RUN_SENTENCES[outcome.code] };
+    } catch (error) {
+      // A bug of the runner: what the tool did until then nobody knows, and the record says so.
+      events.bug("runner", error);
+      return { kind: "error", sentence: RUN_SENTENCES.no_answer };
+    }
   }
-}
-
-/** The longest that a timer of Node can wait is 2^31-1 ms; this looks at the clock more often anyway. */
-const MAX_SLEEP_MS = 60_000;
-
-function elapsed(clock: Clock, started: number): number {
-  return Math.max(0, Math.round(clock.monotonic() - started));
 }
 
 function denied(reason: DenialReason): ToolOutcome {

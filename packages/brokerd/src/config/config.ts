@@ -2,21 +2,26 @@
 import { readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { parseToml } from "@boxmaker/edge/toml";
-import { AbsPath, DataClass, decodeUtf8, type Hash32, quoteText, SafeInteger, sha256 } from "@boxmaker/proto";
+import { AbsPath, DataClass, decodeUtf8, type Hash32, MAX_FRAME, quoteText, SafeInteger, sha256 } from "@boxmaker/proto";
 import { z } from "zod";
 import { RunnerConfig } from "../runner/runner-config.ts";
 
 const HOUR_MS = 3_600_000;
+const MIB = 1024 * 1024;
+/** Room for what has to be recorded yet when sinks are denied already. */
+const LOW_SPACE_BYTES = 64 * MIB;
 const Limit = SafeInteger.min(1);
 const PathText = z.string().min(1);
 
 const ConfigFile = z.strictObject({
   home: PathText,
-  audit: z.strictObject({ directory: PathText.optional() }).default({}),
+  audit: z
+    .strictObject({ directory: PathText.optional(), low_space_bytes: SafeInteger.default(LOW_SPACE_BYTES) })
+    .default({ low_space_bytes: LOW_SPACE_BYTES }),
   grants: z.strictObject({ directory: PathText.optional() }).default({}),
   sockets: z.strictObject({ broker: PathText.optional(), broker_mcp: PathText.optional(), admin: PathText.optional() }).default({}),
   approvals: z
-    .strictObject({ ttl_ms: Limit.max(24 * HOUR_MS).default(HOUR_MS / 4), max_pending: Limit.default(64) })
+    .strictObject({ ttl_ms: Limit.max(24 * HOUR_MS).default(HOUR_MS / 4), max_pending: Limit.max(10_000).default(64) })
     .default({ ttl_ms: HOUR_MS / 4, max_pending: 64 }),
   sessions: z
     .strictObject({
@@ -29,20 +34,31 @@ const ConfigFile = z.strictObject({
     .default({ taint: "public", untrusted: false, max_class: "secret", memory_class: "private" }),
   limits: z
     .strictObject({
-      connections: Limit.default(256),
-      read_deadline_ms: Limit.default(10_000),
-      write_deadline_ms: Limit.default(10_000),
-      stop_grace_ms: Limit.default(5_000),
+      connections: Limit.max(10_000).default(256),
+      bytes_in_flight: Limit.min(MAX_FRAME + 4).default(64 * MIB),
+      read_deadline_ms: Limit.max(HOUR_MS).default(10_000),
+      write_deadline_ms: Limit.max(HOUR_MS).default(10_000),
+      stop_grace_ms: Limit.max(HOUR_MS).default(5_000),
     })
-    .default({ connections: 256, read_deadline_ms: 10_000, write_deadline_ms: 10_000, stop_grace_ms: 5_000 }),
+    .default({
+      connections: 256,
+      bytes_in_flight: 64 * MIB,
+      read_deadline_ms: 10_000,
+      write_deadline_ms: 10_000,
+      stop_grace_ms: 5_000,
+    }),
   runner: RunnerConfig.optional(),
 });
 type ConfigFile = z.infer<typeof ConfigFile>;
 
 /** The configuration with every path absolute. */
 export interface Config {
+  /** The configuration's own file. */
+  readonly file: AbsPath;
   readonly home: AbsPath;
   readonly auditDirectory: AbsPath;
+  /** Free bytes below which tools that change something are denied. */
+  readonly lowSpaceBytes: number;
   readonly grantsDirectory: AbsPath;
   readonly sockets: { readonly broker: AbsPath; readonly brokerMcp: AbsPath | null; readonly admin: AbsPath };
   readonly approvals: { readonly ttlMs: number; readonly maxPending: number };
@@ -92,8 +108,10 @@ export async function readConfig(path: string): Promise<ConfigReading> {
   };
   const home = absolute("home", value.home);
   const config: Config = {
+    file: absolute("the file's own path", file),
     home,
     auditDirectory: absolute("audit.directory", value.audit.directory ?? join(home, "audit")),
+    lowSpaceBytes: value.audit.low_space_bytes,
     grantsDirectory: absolute("grants.directory", value.grants.directory ?? join(home, "etc/grants")),
     sockets: {
       broker: absolute("sockets.broker", value.sockets.broker ?? join(home, "run/broker/broker.sock")),
@@ -112,8 +130,18 @@ export async function readConfig(path: string): Promise<ConfigReading> {
     runner: value.runner ?? null,
     sha256: sha256(bytes),
   };
+  problems.push(...sharedDirectories(config));
   return problems.length === 0 ? { kind: "ok", config } : invalid(problems.join("; "));
 }
 
 /** Stands in for a path that was refused, only until the problem is returned. */
 const FALLBACK = AbsPath.parse("/invalid");
+
+/** Each socket has a directory of its own: who may reach one mustn't be able to reach, or replace, another. */
+function sharedDirectories({ sockets, auditDirectory, grantsDirectory }: Config): readonly string[] {
+  const paths = [sockets.broker, sockets.brokerMcp, sockets.admin].filter((path) => path !== null);
+  const directories = [...paths.map((path) => dirname(path)), auditDirectory, grantsDirectory];
+  return new Set(directories).size === directories.length
+    ? []
+    : ["sockets, audit.directory, grants.directory: expected a directory of its own for each"];
+}

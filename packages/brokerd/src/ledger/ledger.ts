@@ -7,12 +7,9 @@ import type { Clock } from "@boxmaker/edge/log";
 import {
   ApprovalId,
   type AuditEvent,
-  type AuditRecord,
   AuditSeq,
-  type DenialReason,
   type Hash32,
   type Label,
-  type Mount,
   type Origin,
   type SessionId,
   sha256,
@@ -22,47 +19,34 @@ import {
 } from "@boxmaker/proto";
 import type { AuditLog } from "../audit/audit-log.ts";
 import type { GrantSet, GrantStore } from "../grants/grant-store.ts";
-import { type BoxKind, type CallRequest, decide, type PolicyState, redecide, type Verdict } from "../policy/decide.ts";
+import {
+  type BoxKind,
+  type CallRequest,
+  type DecisionRecord,
+  decide,
+  type PolicyState,
+  redecide,
+  type Verdict,
+} from "../policy/decide.ts";
 import type { Ask, Decision } from "../policy/decision.ts";
+import type { Admission } from "./admission.ts";
+import { approvalEvent } from "./approval-event.ts";
+import { GrantsInForce } from "./grants-in-force.ts";
+import type { Answered, Answerer, CallResult, Decided, Denied, Dispatch } from "./outcomes.ts";
 import { recordArguments } from "./record-arguments.ts";
 import { RunningBoxes } from "./running-boxes.ts";
-import type { SessionStates } from "./session-states.ts";
-
-/** A call that may run now: its decision is on disk. `release` must be called once its box has ended. */
-export interface Dispatch {
-  readonly kind: "run";
-  readonly seq: AuditSeq;
-  readonly decision: Decision;
-  readonly mode: "allowed" | "ask";
-  readonly release: () => void;
-}
-
-export type Decided =
-  | Dispatch
-  | { readonly kind: "ask"; readonly id: ApprovalId; readonly ask: Ask }
-  | { readonly kind: "denied"; readonly reason: DenialReason };
-
-/** What approving came to. `changed`: the call would now have another effect; `ask` is what would run now. */
-export type Answered =
-  | Dispatch
-  | { readonly kind: "denied"; readonly reason: DenialReason }
-  | { readonly kind: "changed"; readonly ask: Ask }
-  | { readonly kind: "taken" };
-
-/** Who answered. `brokerd` itself ends what expired or whose requester left. */
-export interface Answerer {
-  readonly by: "bxctl" | "gateway" | "brokerd";
-  readonly user: string | null;
-}
+import type { LedgerStates, SessionStates } from "./session-states.ts";
+import { waitForEither } from "./wait-for-either.ts";
 
 export interface LedgerOptions {
-  readonly log: AuditLog;
+  readonly log: Pick<AuditLog, "append" | "head" | "stopped">;
   readonly states: SessionStates;
-  readonly grants: GrantStore;
+  readonly grants: Pick<GrantStore, "current">;
+  readonly admission: Admission;
   readonly box: BoxKind;
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, "now">;
   /** The state and ceiling of a new session. */
-  readonly newSession: () => Promise<{ readonly state: Label; readonly ceiling: SessionCeiling }>;
+  readonly newSession: () => Promise<{ readonly state: Label; readonly ceiling: PolicyState["ceiling"] }>;
   /** Keeps a grant file's text by its hash; resolves when it is durable. */
   readonly keepGrant: (sha256: Hash32, text: string) => Promise<void>;
   /** Told what each decision found, so that problems are printed. Must not throw. */
@@ -70,32 +54,40 @@ export interface LedgerOptions {
   /** Told once, when the log can't be written any more. Must not throw. */
   readonly onStopped: (cause: unknown) => void;
 }
-type SessionCeiling = PolicyState["ceiling"];
 
-const AUDIT_UNAVAILABLE = { kind: "denied", reason: "audit_unavailable" } as const;
+const AUDIT_UNAVAILABLE: Denied = { kind: "denied", reason: "audit_unavailable" };
 
 export class Ledger {
   readonly #options: LedgerOptions;
   readonly #running = new RunningBoxes();
-  /** The latest time that a decision was taken at: the clock may be set back, policy's time may not. */
-  #lastNow = 0;
-  /** Hash over the grant files last recorded by `grants_changed`. */
-  #grantsRecorded: Hash32 = ZERO_HASH;
-  #stopped = false;
+  readonly #grants: GrantsInForce;
+  readonly #whenStopped = Promise.withResolvers<void>();
+  #isStopped = false;
 
   constructor(options: LedgerOptions) {
     this.#options = options;
+    this.#grants = new GrantsInForce({
+      store: options.grants,
+      keep: options.keepGrant,
+      record: (files) => this.#append({ kind: "grants_changed", files }),
+    });
   }
 
   get head(): number {
     return this.#options.log.head;
   }
 
+  /** Whether nothing can be recorded any more, so that every call is denied. It never becomes false again. */
   get stopped(): boolean {
-    return this.#stopped || this.#options.log.stopped;
+    return this.#isStopped || this.#options.log.stopped;
   }
 
-  get states(): SessionStates {
+  /** Resolves when a record couldn't be written. */
+  get whenStopped(): Promise<void> {
+    return this.#whenStopped.promise;
+  }
+
+  get states(): LedgerStates {
     return this.#options.states;
   }
 
@@ -103,23 +95,27 @@ export class Ledger {
     return this.#options.box;
   }
 
-  /** The grants as they are now. */
-  grants(): Promise<GrantSet> {
-    return this.#options.grants.current();
+  /** Boxes that have been let run and haven't ended. */
+  get running(): number {
+    return this.#running.size;
   }
 
-  /** Policy's time: the clock's, never before that of an earlier decision. */
+  /** The grants as they are now. */
+  grants(): Promise<GrantSet> {
+    return this.#grants.look();
+  }
+
+  /** Policy's time: the clock's, but never before anything on record. The owner may set the clock back; an expired grant stays so. */
   now(): Timestamp {
-    this.#lastNow = Math.max(this.#lastNow, this.#options.clock.now());
-    return timestampFromMillis(this.#lastNow);
+    return timestampFromMillis(Math.max(this.states.latest, this.#options.clock.now()));
   }
 
   /** The state that policy sees for a session: its own, or a new one's. */
   async policyState(session: SessionId, origin: Origin): Promise<PolicyState> {
-    const known = this.states.session(session);
-    if (known !== undefined) return this.#policyState(known.label, known.origin, known.ceiling);
+    const known = this.#knownState(session);
+    if (known !== undefined) return known;
     const { state, ceiling } = await this.#options.newSession();
-    return this.#policyState(state, origin, ceiling);
+    return this.#policyState({ label: state, origin, ceiling });
   }
 
   /**
@@ -128,98 +124,103 @@ export class Ledger {
    *
    * Every failure to record is a denial, `audit_unavailable`, and stops the ledger.
    *
-   * @throws {RequesterLeftError} when the signal aborts while it waits
+   * @param signal aborts when nobody waits for the call any more
    */
   async decide(request: CallRequest, origin: Origin, signal: AbortSignal): Promise<Decided> {
+    const { session } = request;
     for (;;) {
       const grants = await this.#currentGrants();
-      const opening = await this.policyState(request.session, origin);
+      const opening = await this.policyState(session, origin);
       if (grants === undefined || this.stopped) return AUDIT_UNAVAILABLE;
-      const state = this.#stateNow(request.session, opening);
-      const verdict = decide(request, grants, state, this.now(), this.box);
-      const obstacle = verdict.kind === "allowed" ? this.#obstacle(request.session, verdict.decision) : undefined;
-      if (obstacle !== undefined) {
-        await waitFor(obstacle, signal);
-        continue;
-      }
-      return this.#record(request, verdict, state);
+      // From here to the append nothing is awaited, so nothing can come between what is judged and what is recorded.
+      const state = this.#knownState(session) ?? opening;
+      if (state.origin !== origin) return { kind: "foreign" };
+      const verdict = this.#admit(session, decide(request, grants, state, this.now(), this.box));
+      const obstacle = verdict.kind === "allowed" ? this.#running.obstacle(session, verdict.decision.run.mounts) : undefined;
+      if (obstacle === undefined) return this.#record(request, verdict, state);
+      await waitForEither(obstacle, [signal, this.#options.admission.stopping]);
+      if (signal.aborted) return { kind: "left" };
     }
   }
 
-  /** Decides again at the moment of approval and records the answer with the grant and state that this decision used. */
+  /**
+   * Decides again at the moment of approval and records the answer with the grant and state that this decision used.
+   *
+   * @param ask the ask as it waits now, or undefined where it can't be approved any more
+   * @param take takes it out of the table; false where somebody else has. Called in the step that records the answer
+   */
   async approve(id: ApprovalId, ask: () => Ask | undefined, take: () => boolean, who: Answerer): Promise<Answered> {
     for (;;) {
       const grants = await this.#currentGrants();
       if (grants === undefined || this.stopped) return AUDIT_UNAVAILABLE;
       const waiting = ask();
-      if (waiting === undefined) return { kind: "taken" };
-      const session = this.states.session(waiting.session);
-      if (session === undefined) return { kind: "taken" };
-      const state = this.#policyState(session.label, session.origin, session.ceiling);
+      const state = waiting === undefined ? undefined : this.#knownState(waiting.session);
+      if (waiting === undefined || state === undefined) return { kind: "taken" };
       const verdict = redecide(waiting, grants, state, this.now(), this.box);
       if (verdict.kind === "changed") return { kind: "changed", ask: verdict.ask };
-      const obstacle = verdict.kind === "allowed" ? this.#obstacle(waiting.session, verdict.decision) : undefined;
-      if (obstacle !== undefined) {
-        await obstacle;
-        continue;
-      }
-      if (!take()) return { kind: "taken" };
-      return this.#recordApproval(id, waiting, verdict, who, state);
+      const admitted = this.#admit(waiting.session, verdict);
+      const obstacle =
+        admitted.kind === "allowed" ? this.#running.obstacle(waiting.session, admitted.decision.run.mounts) : undefined;
+      if (obstacle === undefined) return take() ? this.#recordApproval(id, waiting, admitted, who, state) : { kind: "taken" };
+      await waitForEither(obstacle, [this.#options.admission.stopping]);
     }
   }
 
   /** Records an answer that lets nothing run. Resolves to false where it couldn't be recorded. */
   async close(id: ApprovalId, answer: "refused" | "expired" | "gone", who: Answerer, reason: string | null): Promise<boolean> {
-    return this.#durable(() => this.#append(approvalEvent(id, { answer, by: who.by, user: who.user, reason })));
+    return this.#durable(approvalEvent(id, { answer, by: who.by, user: who.user, reason }));
   }
 
-  /**
-   * Records what a call came to. Only after it resolves to true may the content be released.
-   *
-   * @param content what the model will be given
-   */
-  async finish(
-    dispatch: Dispatch,
-    result: { readonly status: "ok" | "failed"; readonly content: string; readonly truncated: boolean; readonly elapsedMs: number },
-  ): Promise<boolean> {
-    return this.#durable(() =>
-      this.#append({
-        kind: "result",
-        decision: dispatch.seq,
-        session: dispatch.decision.session,
-        call: dispatch.decision.call,
-        status: result.status,
-        sha256: sha256(result.content),
-        bytes: Buffer.byteLength(result.content),
-        truncated: result.truncated,
-        elapsed_ms: result.elapsedMs,
-      }),
-    );
+  /** Records what a call came to. Only after it resolves to true may the content be released. */
+  async finish({ seq, decision }: Dispatch, result: CallResult): Promise<boolean> {
+    return this.#durable({
+      kind: "result",
+      decision: seq,
+      session: decision.session,
+      call: decision.call,
+      status: result.status,
+      sha256: sha256(result.content),
+      bytes: Buffer.byteLength(result.content),
+      truncated: result.truncated,
+      elapsed_ms: result.elapsedMs,
+    });
   }
 
-  /** Appends a record of brokerd's own life (`started`, `stopped`, asks of an earlier life). Resolves to false where it couldn't. */
-  async note(event: AuditEvent): Promise<boolean> {
-    return this.#durable(() => this.#append(event));
+  /** Records that brokerd has begun. Resolves to false where it couldn't be recorded. */
+  async begin(version: string, configSha256: Hash32): Promise<boolean> {
+    return this.#durable({ kind: "started", version, config_sha256: configSha256, head: this.head });
   }
 
-  /** Boxes that have been let run and haven't ended. */
-  get running(): number {
-    return this.#running.size;
+  /** Records that brokerd ends by itself. */
+  async end(): Promise<boolean> {
+    return this.#durable({ kind: "stopped" });
+  }
+
+  /** What policy let through, unless brokerd can't take it on now. */
+  #admit<V extends Verdict>(session: SessionId, verdict: V): V | Extract<Verdict, { kind: "denied" }> {
+    if (verdict.kind === "denied") return verdict;
+    const { tool } = verdict.kind === "ask" ? verdict.ask.request : verdict.decision.request;
+    const reason = this.#options.admission.refusal(session, tool, verdict.kind === "ask" ? "ask" : "run");
+    if (reason === undefined) return verdict;
+    return { kind: "denied", reason, record: { ...verdict.record, outcome: "denied", reason, raises: null, run: null } };
   }
 
   #record(request: CallRequest, verdict: Verdict, state: PolicyState): Promise<Decided> {
-    const recorded = recordArguments(verdict.record.arguments);
-    return this.#step<Decided>(AUDIT_UNAVAILABLE, () => {
+    return this.#step<Decided>(() => {
       if (this.states.session(request.session) === undefined) {
         const { label, origin, ceiling } = state;
         this.#append({ kind: "session_opened", session: request.session, origin, ceiling, state: label, from: null });
       }
-      const { seq, durable } = this.#append({ kind: "decision", ...verdict.record, arguments: recorded.arguments }, recorded.blobs);
+      const appended = this.#appendDecision(verdict);
+      if (appended === undefined) return this.#denyUnrecordable(request, verdict.record);
+      const { seq, durable } = appended;
       switch (verdict.kind) {
         case "denied":
           return { durable, outcome: { kind: "denied", reason: verdict.reason } };
-        case "ask":
-          return { durable, outcome: { kind: "ask", id: ApprovalId.parse(seq), ask: verdict.ask } };
+        case "ask": {
+          const release = this.#options.admission.reserve(request.session);
+          return { durable, outcome: { kind: "ask", id: ApprovalId.parse(seq), ask: verdict.ask, release } };
+        }
         case "allowed":
           return { durable, outcome: this.#dispatch(seq, verdict.decision, "allowed") };
         default:
@@ -228,32 +229,56 @@ export class Ledger {
     });
   }
 
+  /** Undefined where the decision makes no record: too many labels below its mounts for one line. */
+  #appendDecision(verdict: Verdict): { seq: AuditSeq; durable: Promise<void> } | undefined {
+    const recorded = recordArguments(verdict.record.arguments);
+    const spends = verdict.kind === "allowed" ? verdict.uses : null;
+    try {
+      return this.#append({ kind: "decision", ...verdict.record, spends, arguments: recorded.arguments }, recorded.blobs);
+    } catch (error) {
+      if (error instanceof RangeError) return undefined;
+      throw error;
+    }
+  }
+
+  /** A call whose whole input can't be on record doesn't run; that much can be recorded, and others aren't to suffer from it. */
+  #denyUnrecordable(request: CallRequest, record: DecisionRecord): { durable: Promise<void>; outcome: Denied } {
+    const { arguments: unread } = recordArguments({ form: "unread", text: request.argumentsText });
+    const { durable } = this.#append({
+      kind: "decision",
+      ...record,
+      arguments: unread,
+      path_labels: [],
+      uses_left: [],
+      matched: [],
+      outcome: "denied",
+      reason: AUDIT_UNAVAILABLE.reason,
+      raises: null,
+      spends: null,
+      run: null,
+    });
+    return { durable, outcome: AUDIT_UNAVAILABLE };
+  }
+
   #recordApproval(
     id: ApprovalId,
     ask: Ask,
-    verdict: Exclude<ReturnType<typeof redecide>, { kind: "changed" }>,
+    verdict: Extract<Verdict, { kind: "allowed" | "denied" }>,
     who: Answerer,
     state: PolicyState,
   ): Promise<Answered> {
-    const { record } = verdict;
+    const { grant, grant_sha256, run } = verdict.record;
     const answer = { answer: "approved", by: who.by, user: who.user, digest: ask.digest, before: state.label } as const;
-    return this.#step<Answered>(AUDIT_UNAVAILABLE, () => {
+    return this.#step<Answered>(() => {
       if (verdict.kind === "denied") {
-        const event = approvalEvent(id, {
-          ...answer,
-          outcome: "denied",
-          denial: verdict.reason,
-          grant: record.grant,
-          grant_sha256: record.grant_sha256,
-        });
-        return { durable: this.#append(event).durable, outcome: { kind: "denied", reason: verdict.reason } };
+        const denial = verdict.reason;
+        const { durable } = this.#append(approvalEvent(id, { ...answer, outcome: "denied", denial, grant, grant_sha256 }));
+        return { durable, outcome: { kind: "denied", reason: denial } };
       }
-      const mode = verdict.mode === "ask" ? "ask" : "allowed";
-      const { grant, grant_sha256, run } = record;
-      const { durable } = this.#append(
-        approvalEvent(id, { ...answer, outcome: mode, grant, grant_sha256, raises: verdict.decision.after, run }),
-      );
-      return { durable, outcome: this.#dispatch(AuditSeq.parse(id), verdict.decision, mode) };
+      const outcome = verdict.mode === "ask" ? "ask" : "allowed";
+      const effect = { grant, grant_sha256, raises: verdict.decision.after, spends: verdict.uses, run };
+      const { durable } = this.#append(approvalEvent(id, { ...answer, outcome, ...effect }));
+      return { durable, outcome: this.#dispatch(AuditSeq.parse(id), verdict.decision, outcome) };
     });
   }
 
@@ -261,36 +286,26 @@ export class Ledger {
     return { kind: "run", seq, decision, mode, release: this.#running.enter(decision.session, decision.run.mounts) };
   }
 
-  #obstacle(session: SessionId, decision: Decision): Promise<void> | undefined {
-    const mounts: readonly Mount[] = decision.run.mounts;
-    return this.#running.obstacle(session, mounts);
-  }
-
-  /** The current grants, after a set that differs from the last one recorded has been recorded. `undefined` where that failed. */
+  /** The grants as they are on disk, recorded where they have changed. `undefined` where that failed. */
   async #currentGrants(): Promise<GrantSet | undefined> {
-    const grants = await this.#options.grants.current();
-    this.#options.onGrants(grants);
-    if (grants.kind === "invalid") return grants;
-    const files = grants.grants.map(({ file, sha256: hash }) => ({ file, sha256: hash }));
-    const identity = sha256(JSON.stringify(files));
-    if (identity === this.#grantsRecorded) return grants;
+    await this.#options.admission.look();
     try {
-      await Promise.all(grants.grants.map(({ sha256: hash, text }) => this.#options.keepGrant(hash, text)));
+      const grants = await this.#grants.current();
+      this.#options.onGrants(grants);
+      return grants;
     } catch (error) {
       // A decision whose grants can't be kept couldn't be taken again from the log.
       this.#stop(error);
       return undefined;
     }
-    this.#grantsRecorded = identity;
-    return (await this.note({ kind: "grants_changed", files })) ? grants : undefined;
   }
 
-  #stateNow(session: SessionId, opening: PolicyState): PolicyState {
+  #knownState(session: SessionId): PolicyState | undefined {
     const known = this.states.session(session);
-    return known === undefined ? opening : this.#policyState(known.label, known.origin, known.ceiling);
+    return known === undefined ? undefined : this.#policyState(known);
   }
 
-  #policyState(label: Label, origin: Origin, ceiling: SessionCeiling): PolicyState {
+  #policyState({ label, origin, ceiling }: Pick<PolicyState, "label" | "origin" | "ceiling">): PolicyState {
     const { states } = this;
     return { label, origin, ceiling, usesSpent: (grant) => states.usesSpent(grant), pathLabels: states.pathLabels };
   }
@@ -298,31 +313,33 @@ export class Ledger {
   /** Enqueues one record and folds it in. Throws where the log has stopped. */
   #append(event: AuditEvent, blobs: ReadonlyMap<Hash32, string> = new Map()): { seq: AuditSeq; durable: Promise<void> } {
     const { seq, time, durable } = this.#options.log.append(event, blobs);
-    // Its failure is seen by whoever waits for the step; a record that nobody waits for must not end the process.
-    durable.catch(() => undefined);
-    const record: AuditRecord = { seq, time, prev: ZERO_HASH, event };
-    this.states.apply(record);
+    // Whoever waits for the step sees its failure; a record that nobody waits for stops the ledger all the same.
+    durable.catch((error: unknown) => this.#stop(error));
+    this.#options.states.apply({ seq, time, prev: ZERO_HASH, event });
     return { seq, durable };
   }
 
-  /** Runs the enqueueing part of a step, then waits until it is durable. Where that fails, the outcome is the failure's. */
-  async #step<T>(failed: T, enqueue: () => { durable: Promise<void>; outcome: T & { release?: () => void } }): Promise<T> {
-    let outcome: (T & { release?: () => void }) | undefined;
+  /** Runs the enqueueing part of a step, then waits until it is durable. Where that fails, the call is denied and nothing of it kept. */
+  async #step<T extends { release?: () => void } | object>(
+    enqueue: () => { durable: Promise<void>; outcome: T },
+  ): Promise<T | Denied> {
+    let outcome: T | undefined;
     try {
       const step = enqueue();
       outcome = step.outcome;
       await step.durable;
       return outcome;
     } catch (error) {
-      outcome?.release?.();
+      // Fails closed: what wasn't recorded doesn't happen.
+      if (outcome !== undefined && "release" in outcome) outcome.release?.();
       this.#stop(error);
-      return failed;
+      return AUDIT_UNAVAILABLE;
     }
   }
 
-  async #durable(enqueue: () => { durable: Promise<void> }): Promise<boolean> {
+  async #durable(event: AuditEvent): Promise<boolean> {
     try {
-      await enqueue().durable;
+      await this.#append(event).durable;
       return true;
     } catch (error) {
       // Fails closed: the caller releases nothing.
@@ -332,51 +349,9 @@ export class Ledger {
   }
 
   #stop(cause: unknown): void {
-    if (this.#stopped) return;
-    this.#stopped = true;
+    if (this.#isStopped) return;
+    this.#isStopped = true;
     this.#options.onStopped(cause);
+    this.#whenStopped.resolve();
   }
-}
-
-type ApprovalFields = Extract<AuditEvent, { kind: "approval" }>;
-
-function approvalEvent(id: ApprovalId, fields: Partial<ApprovalFields> & Pick<ApprovalFields, "answer" | "by">): ApprovalFields {
-  return {
-    kind: "approval",
-    decision: id,
-    answer: fields.answer,
-    by: fields.by,
-    user: fields.user ?? null,
-    reason: fields.reason ?? null,
-    outcome: fields.outcome ?? null,
-    denial: fields.denial ?? null,
-    digest: fields.digest ?? null,
-    grant: fields.grant ?? null,
-    grant_sha256: fields.grant_sha256 ?? null,
-    before: fields.before ?? null,
-    raises: fields.raises ?? null,
-    run: fields.run ?? null,
-  };
-}
-
-/** The requester left while its call waited for another box: nothing was decided. */
-export class RequesterLeftError extends Error {
-  override readonly name = "RequesterLeftError";
-}
-
-/** @throws {RequesterLeftError} when the signal aborts before the event */
-function waitFor(event: Promise<void>, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) {
-      reject(new RequesterLeftError());
-      return;
-    }
-    const onAbort = (): void => reject(new RequesterLeftError());
-    signal.addEventListener("abort", onAbort, { once: true });
-    const onEvent = (): void => {
-      signal.removeEventListener("abort", onAbort);
-      resolve();
-    };
-    event.then(onEvent, onEvent);
-  });
 }

@@ -4,7 +4,6 @@
  */
 import {
   AbsPath,
-  type ApprovalId,
   type AuditRecord,
   type AuditSeq,
   type CallId,
@@ -12,6 +11,7 @@ import {
   type DecisionEvent,
   joinLabel,
   type Label,
+  millisFromTimestamp,
   type Origin,
   type PathLabel,
   type RunPlan,
@@ -35,7 +35,18 @@ export interface SessionState {
   readonly raisedBy: readonly Raise[];
 }
 
-/** The paths that take the new state of a session whose call was let run: what its box could write. */
+/** A call that was let run and has no result on record. */
+export interface UnfinishedCall {
+  readonly decision: AuditSeq;
+  readonly session: SessionId;
+  readonly call: CallId;
+  readonly tool: string;
+}
+
+/** What may be read of the states; only the ledger applies records to them. */
+export type LedgerStates = Omit<SessionStates, "apply">;
+
+/** The paths that take the new state of a session whose call was let run: what its box could write. Policy's rule, from the record. */
 function writtenPaths(decision: DecisionEvent, run: RunPlan): readonly AbsPath[] {
   const writable = run.mounts.filter((mount) => mount.writable).map((mount) => mount.path);
   if (decision.tool !== "write_file" || decision.arguments.form !== "typed") return writable;
@@ -48,14 +59,21 @@ export class SessionStates {
   readonly #sessions = new Map<SessionId, SessionState>();
   readonly #paths = new Map<AbsPath, Label>();
   readonly #uses = new Map<string, number>();
-  readonly #asks = new Map<ApprovalId | AuditSeq, DecisionEvent>();
+  readonly #asks = new Map<AuditSeq, DecisionEvent>();
+  readonly #unfinished = new Map<AuditSeq, UnfinishedCall>();
+  #latest = 0;
   #pathList: readonly PathLabel[] | undefined;
 
   session(id: SessionId): SessionState | undefined {
     return this.#sessions.get(id);
   }
 
-  /** How often calls under this grant were let run. */
+  /** The latest time on record, in milliseconds since 1970-01-01T00:00:00Z; 0 where there is none. */
+  get latest(): number {
+    return this.#latest;
+  }
+
+  /** How many calls have spent a use of this grant. */
   usesSpent(grant: string): number {
     return this.#uses.get(grant) ?? 0;
   }
@@ -66,33 +84,45 @@ export class SessionStates {
   }
 
   /** Asks that nobody has answered, by the seq of their decision. */
-  get openAsks(): readonly (ApprovalId | AuditSeq)[] {
+  get openAsks(): readonly AuditSeq[] {
     return [...this.#asks.keys()];
+  }
+
+  /** Calls of this life of brokerd, or of the last one before its next start, that were let run and have no result. */
+  get unfinished(): readonly UnfinishedCall[] {
+    return [...this.#unfinished.values()];
   }
 
   /** Takes in the next record of the log. Records must come in order, each once. */
   apply(record: AuditRecord): void {
     const { event } = record;
+    this.#latest = Math.max(this.#latest, millisFromTimestamp(record.time));
     switch (event.kind) {
+      case "started":
+        // Nothing of an earlier life still runs.
+        this.#unfinished.clear();
+        return;
       case "session_opened": {
         const { session, origin, ceiling, state } = event;
         this.#sessions.set(session, { origin, ceiling, label: state, raisedBy: [] });
         return;
       }
       case "decision":
+        this.#latest = Math.max(this.#latest, millisFromTimestamp(event.now));
         if (event.outcome === "ask") this.#asks.set(record.seq, event);
-        if (event.outcome === "allowed") this.#dispatch(record.seq, event, event.grant, event.raises, event.run);
+        if (event.outcome === "allowed") this.#dispatch(record.seq, event, event);
         return;
       case "approval": {
         const decision = this.#asks.get(event.decision);
         if (event.outcome === "changed") return;
         this.#asks.delete(event.decision);
         if (decision === undefined || (event.outcome !== "allowed" && event.outcome !== "ask")) return;
-        this.#dispatch(event.decision, decision, event.grant, event.raises, event.run);
+        this.#dispatch(event.decision, decision, event);
         return;
       }
-      case "started":
       case "result":
+        this.#unfinished.delete(event.decision);
+        return;
       case "grants_changed":
       case "recovery":
       case "stopped":
@@ -102,8 +132,15 @@ export class SessionStates {
     }
   }
 
-  #dispatch(seq: AuditSeq, decision: DecisionEvent, grant: string | null, raises: Label | null, run: RunPlan | null): void {
-    if (grant !== null) this.#uses.set(grant, this.usesSpent(grant) + 1);
+  /** What a call that may run does to the state, by the record that let it run: the decision itself or its approval. */
+  #dispatch(
+    seq: AuditSeq,
+    decision: DecisionEvent,
+    { raises, spends, run }: Pick<DecisionEvent, "raises" | "spends" | "run">,
+  ): void {
+    const { session, call, tool } = decision;
+    this.#unfinished.set(seq, { decision: seq, session, call, tool });
+    if (spends !== null) this.#uses.set(spends, this.usesSpent(spends) + 1);
     if (raises === null) return;
     this.#raise(seq, decision, raises);
     for (const path of run === null ? [] : writtenPaths(decision, run)) {

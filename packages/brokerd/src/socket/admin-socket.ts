@@ -25,6 +25,8 @@ export interface AdminSocketOptions {
   readonly table: ApprovalTable<AskEnd>;
   readonly version: string;
   readonly started: Timestamp;
+  /** Aborts when watchers have to be told that it is over. */
+  readonly ending: AbortSignal;
 }
 
 const OWNER = { by: "bxctl", user: null } as const;
@@ -44,7 +46,7 @@ export function adminSocket(options: AdminSocketOptions): ServedSocket<AdminRequ
     answers: AdminAnswer,
     kinds: ["approvals", "approval", "approve", "refuse", "check_grants", "explain", "session", "status", "watch"],
     handle: async (request, send, gone) => {
-      if (request.kind === "watch") await watch(options.table, send, gone);
+      if (request.kind === "watch") await watch(options, send, gone);
       else await send(await answer(request, options), true);
     },
   };
@@ -122,23 +124,33 @@ async function status(options: AdminSocketOptions): Promise<AdminAnswer> {
   };
 }
 
-/** Streams changes until the watcher leaves, starting with what waits already. */
-async function watch(table: ApprovalTable<AskEnd>, send: Send<AdminAnswer>, gone: AbortSignal): Promise<void> {
+/** Streams changes until the watcher leaves or can't follow, starting with what waits already. */
+async function watch({ table, ending }: AdminSocketOptions, send: Send<AdminAnswer>, gone: AbortSignal): Promise<void> {
   const backlog: { readonly approval: ApprovalId; readonly change: ApprovalChange }[] = table
     .list()
     .map(({ id }) => ({ approval: id, change: "pending" }));
   let wake: () => void = () => undefined;
   const unsubscribe = table.subscribe((approval, change) => {
-    backlog.push({ approval, change });
+    if (backlog.length <= MAX_WATCH_BACKLOG) backlog.push({ approval, change });
     wake();
   });
-  gone.addEventListener("abort", () => wake(), { once: true });
+  const stop = (): void => wake();
+  gone.addEventListener("abort", stop, { once: true });
+  ending.addEventListener("abort", stop, { once: true });
   try {
-    while (!gone.aborted && backlog.length <= MAX_WATCH_BACKLOG) {
+    while (!gone.aborted) {
+      if (backlog.length > MAX_WATCH_BACKLOG) {
+        await send(error("limit", "the watcher doesn't take its events fast enough"), true);
+        return;
+      }
       const next = backlog.shift();
       if (next !== undefined) {
         if ((await send({ kind: "approval_event", body: next }, false)) === "gone") return;
         continue;
+      }
+      if (ending.aborted) {
+        await send(error("cancelled", "brokerd is stopping"), true);
+        return;
       }
       await new Promise<void>((resolve) => {
         wake = resolve;
@@ -147,5 +159,6 @@ async function watch(table: ApprovalTable<AskEnd>, send: Send<AdminAnswer>, gone
     }
   } finally {
     unsubscribe();
+    ending.removeEventListener("abort", stop);
   }
 }

@@ -4,7 +4,12 @@ import type { ToolCalls } from "../calls/tool-calls.ts";
 import type { SocketName } from "../events.ts";
 import type { ServedSocket } from "./serve-socket.ts";
 
-/** @param origin what the sessions that come in here are recorded as */
+const FOREIGN_SESSION: BrokerAnswer = {
+  kind: "error",
+  body: { code: "forbidden", detail: "this session belongs to another kind of client" },
+};
+
+/** @param origin what the sessions that come in here are recorded as; those of another origin can't be used here */
 export function brokerSocket(
   name: SocketName,
   path: AbsPath,
@@ -20,7 +25,7 @@ export function brokerSocket(
       const { session, call, tool, arguments: argumentsText } = request.body;
       const tellPending = async (answer: BrokerAnswer): Promise<boolean> => (await send(answer, false)) === "sent";
       const outcome = await calls.handle({ session, call, tool, argumentsText }, origin, tellPending, gone);
-      await send({ kind: "tool_response", body: outcome }, true);
+      await send(outcome === "foreign_session" ? FOREIGN_SESSION : { kind: "tool_response", body: outcome }, true);
     },
   };
 }

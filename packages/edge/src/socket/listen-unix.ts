@@ -1,5 +1,5 @@
 /** Serving on a Unix socket that only its owner can reach. */
-import { chmod, lstat, mkdir, unlink } from "node:fs/promises";
+import { chmod, lstat, mkdir, readdir, unlink } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
 import { dirname } from "node:path";
 import { quoteText } from "@boxmaker/proto";
@@ -28,7 +28,7 @@ export interface ListenOptions {
   readonly onConnection: (socket: Socket) => void;
   /** Connections open at once; one more is closed unanswered, after {@link ListenOptions.onRefused}. */
   readonly maxConnections: number;
-  /** Called for a connection over the limit, which is destroyed right after. */
+  /** Called for a connection over the limit, which is closed right after what this has written. */
   readonly onRefused?: (socket: Socket) => void;
   /** Called with each error of the listener that doesn't end it (no descriptor left). */
   readonly onError?: (error: Error) => void;
@@ -42,6 +42,11 @@ function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
 }
 
+async function holdsMoreThanSockets(directory: string): Promise<boolean> {
+  const entries = await readdir(directory, { withFileTypes: true });
+  return entries.some((entry) => !entry.isSocket());
+}
+
 /** Makes the socket's directory, or makes sure that the one found is a real directory of ours that nobody else can enter. */
 async function prepareDirectory(directory: string): Promise<string | undefined> {
   try {
@@ -50,6 +55,9 @@ async function prepareDirectory(directory: string): Promise<string | undefined> 
     if (!found.isDirectory()) return "its directory is a symlink or no directory";
     if (found.uid !== process.getuid?.()) return "its directory belongs to another user";
     if ((found.mode & 0o1022) !== 0) return "its directory is shared with others";
+    // A home directory, say: what others may read in it isn't ours to take away.
+    if ((found.mode & 0o077) !== 0 && (await holdsMoreThanSockets(directory)))
+      return "its directory is open to others and holds other things";
     await chmod(directory, 0o700);
     return undefined;
   } catch (error) {
@@ -90,7 +98,7 @@ function bind(server: Server, path: string): Promise<void> {
 
 /**
  * Listens on `path`: directory 0700 whether made or found, socket 0600, a stale socket removed only if nothing answers on it.
- * Refuses a directory that is a symlink, somebody else's or shared; never changes the mode of such a one.
+ * Refuses a directory that is a symlink, somebody else's, or shared with others or with other things; never changes the mode of such a one.
  */
 export async function listenUnix(options: ListenOptions): Promise<Listening> {
   const { path } = options;

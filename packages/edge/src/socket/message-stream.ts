@@ -2,19 +2,20 @@
 import type { Socket } from "node:net";
 import { type AnyMessage, type Decoded, decodeMessage, FrameDecoder } from "@boxmaker/proto";
 import type { z } from "zod";
+import type { ByteBudget } from "./byte-budget.ts";
 
 /** What reading the next message ended in. After anything but `message`, nothing more comes. */
 export type Incoming<M> =
   | Decoded<M>
   | { readonly kind: "closed" }
   | { readonly kind: "truncated" }
-  | { readonly kind: "too_large"; readonly detail: string };
-
-/** Messages not yet taken, in frames: past this the peer is made to wait. */
-const HIGH_WATER = 256;
+  | { readonly kind: "too_large"; readonly detail: string }
+  | { readonly kind: "over_budget" };
 
 /**
- * Reads messages of one schema from a connection. Frames that arrived before the peer closed or failed are still delivered.
+ * Reads messages of one schema from a connection. Frames that arrived before the peer closed or failed are still delivered. While one
+ * waits to be taken the peer is made to wait, so at most a frame and what came with it is held; it counts against `budget` until
+ * the connection has closed.
  *
  * Owns the socket's data and end events, and nothing else of it.
  */
@@ -23,15 +24,22 @@ export class MessageStream<M extends AnyMessage> {
   readonly #schema: z.ZodType<M>;
   readonly #decoder = new FrameDecoder();
   readonly #ready: Incoming<M>[] = [];
+  readonly #budget: ByteBudget | undefined;
+  #held = 0;
   #wake: (() => void) | undefined;
   #ended = false;
 
-  constructor(socket: Socket, schema: z.ZodType<M>) {
+  constructor(socket: Socket, schema: z.ZodType<M>, budget?: ByteBudget) {
     this.#socket = socket;
     this.#schema = schema;
+    this.#budget = budget;
     socket.on("data", (chunk: Buffer) => this.#accept(chunk));
     socket.once("end", () => this.#finish());
-    socket.once("close", () => this.#finish());
+    socket.once("close", () => {
+      this.#budget?.give(this.#held);
+      this.#held = 0;
+      this.#finish();
+    });
   }
 
   /** The next message, or why there is none. Called again after the end, it says `closed`. */
@@ -39,7 +47,7 @@ export class MessageStream<M extends AnyMessage> {
     for (;;) {
       const first = this.#ready.shift();
       if (first !== undefined) {
-        if (this.#ready.length < HIGH_WATER && !this.#ended) this.#socket.resume();
+        if (this.#ready.length === 0) this.#socket.resume();
         return first;
       }
       if (this.#ended) return { kind: "closed" };
@@ -51,6 +59,13 @@ export class MessageStream<M extends AnyMessage> {
 
   #accept(chunk: Buffer): void {
     if (this.#ended) return;
+    if (this.#budget?.take(chunk.length) === false) {
+      this.#ended = true;
+      this.#ready.push({ kind: "over_budget" });
+      this.#notify();
+      return;
+    }
+    this.#held += chunk.length;
     this.#decoder.push(chunk);
     for (;;) {
       const step = this.#decoder.next();
@@ -65,7 +80,7 @@ export class MessageStream<M extends AnyMessage> {
         break;
       }
     }
-    if (this.#ready.length >= HIGH_WATER) this.#socket.pause();
+    if (this.#ready.length > 0 && !this.#ended) this.#socket.pause();
     this.#notify();
   }
 

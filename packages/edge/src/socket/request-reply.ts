@@ -78,7 +78,7 @@ export async function* requestReply<R extends AnyMessage, A extends AnyMessage>(
         if (signal.aborted)
           throw new ExchangeError("timeout", true, "the deadline passed or the wait was cancelled", signal.reason);
         const detail = "detail" in incoming ? incoming.detail : "the peer closed the connection";
-        throw new ExchangeError(incoming.kind, true, detail);
+        throw new ExchangeError(incoming.kind === "over_budget" ? "too_large" : incoming.kind, true, detail);
       }
       const { id, final, message } = incoming.envelope;
       // An error with id 0 answers a request that the peer couldn't read.

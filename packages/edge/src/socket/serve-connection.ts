@@ -2,7 +2,8 @@
 import type { Socket } from "node:net";
 import { type AnyMessage, type Envelope, ErrorMessage, encodeMessage } from "@boxmaker/proto";
 import type { z } from "zod";
-import { MessageStream } from "./message-stream.ts";
+import type { ByteBudget } from "./byte-budget.ts";
+import { type Incoming, MessageStream } from "./message-stream.ts";
 
 /** `gone`: the peer has closed, failed, or didn't take the answer in time; the connection is closed then. */
 export type Delivery = "sent" | "gone";
@@ -10,8 +11,8 @@ export type Delivery = "sent" | "gone";
 /** Sends one answer to the request; resolves when the kernel has it. After a final one the connection ends. Never rejects. */
 export type Reply<A> = (message: A, final: boolean) => Promise<Delivery>;
 
-/** Why a connection brought no request. `stalled`: nothing whole within the deadline. */
-export type RequestFault = "bad_frame" | "bad_version" | "bad_message" | "stalled";
+/** Why a connection brought no request. `stalled`: nothing whole within the deadline. `limit`: too many bytes are held already. */
+export type RequestFault = "bad_frame" | "bad_version" | "bad_message" | "limit" | "stalled";
 
 export interface ConnectionHandler<R extends AnyMessage, A extends AnyMessage> {
   readonly requests: z.ZodType<R>;
@@ -20,6 +21,8 @@ export interface ConnectionHandler<R extends AnyMessage, A extends AnyMessage> {
   readonly readDeadlineMs: number;
   /** For the peer to take one answer, in milliseconds. */
   readonly writeDeadlineMs: number;
+  /** What the connections that share it may hold, together; a request past it is answered `limit`. */
+  readonly budget?: ByteBudget;
   /**
    * Answers one request, ending with a final answer. `signal` aborts when the peer has closed or sent anything more. When it returns
    * without a final answer, the connection is closed.
@@ -56,7 +59,7 @@ export async function serveConnection<R extends AnyMessage, A extends AnyMessage
   socket: Socket,
   handler: ConnectionHandler<R, A>,
 ): Promise<void> {
-  const stream = new MessageStream(socket, handler.requests);
+  const stream = new MessageStream(socket, handler.requests, handler.budget);
   const timer = setTimeout(() => {
     handler.onFault("stalled", "no whole request within the deadline");
     socket.destroy();
@@ -70,8 +73,7 @@ export async function serveConnection<R extends AnyMessage, A extends AnyMessage
   }
   if (incoming.kind !== "message" || !incoming.envelope.final) {
     const fault = faultOf(incoming.kind);
-    const detail =
-      "detail" in incoming ? incoming.detail : incoming.kind === "message" ? "a request that is not final" : "cut short";
+    const detail = detailOf(incoming);
     handler.onFault(fault, detail);
     const error = { kind: "error" as const, body: { code: fault, detail } };
     await write(socket, encodeMessage(ErrorMessage, { id: 0, final: true, message: error }), handler.writeDeadlineMs);
@@ -88,8 +90,8 @@ export async function serveConnection<R extends AnyMessage, A extends AnyMessage
   let finished = false;
   const reply: Reply<A> = async (message, final) => {
     if (finished) return "gone";
-    if (final) finished = true;
     const frame = encodeMessage(handler.answers, { id: envelope.id, final, message });
+    if (final) finished = true;
     const delivery = await write(socket, frame, handler.writeDeadlineMs);
     if (final) socket.destroySoon();
     return delivery;
@@ -104,15 +106,35 @@ export async function serveConnection<R extends AnyMessage, A extends AnyMessage
   }
 }
 
-function faultOf(
-  kind: "message" | "truncated" | "too_large" | "bad_frame" | "bad_version" | "bad_message",
-): Exclude<RequestFault, "stalled"> {
+type Unreadable = Exclude<Incoming<AnyMessage>, { kind: "closed" }>;
+
+function detailOf(incoming: Unreadable): string {
+  switch (incoming.kind) {
+    case "message":
+      return "a request that is not final";
+    case "truncated":
+      return "cut short";
+    case "over_budget":
+      return "too many bytes are being read at the same time, try again";
+    case "too_large":
+    case "bad_frame":
+    case "bad_version":
+    case "bad_message":
+      return incoming.detail;
+    default:
+      return incoming satisfies never;
+  }
+}
+
+function faultOf(kind: Unreadable["kind"]): Exclude<RequestFault, "stalled"> {
   switch (kind) {
     case "bad_version":
       return "bad_version";
     case "message":
     case "bad_message":
       return "bad_message";
+    case "over_budget":
+      return "limit";
     case "truncated":
     case "too_large":
     case "bad_frame":

@@ -1,0 +1,57 @@
+/** What policy would let run or ask for, but brokerd can't take on now: it is stopping, the disk is filling up, or enough is waiting. */
+import type { DenialReason, SessionId, ToolName } from "@boxmaker/proto";
+
+/** Room for asks that wait. Reserved when an ask is recorded, so that two of the same moment can't both have the last place. */
+export interface AskRoom {
+  /** Whether one more ask of this session may wait. */
+  hasRoom(session: SessionId): boolean;
+  /** @returns the function that gives the place back; more calls do nothing */
+  reserve(session: SessionId): () => void;
+}
+
+export interface AdmissionOptions {
+  readonly room: AskRoom;
+  /** Whether the log's disk is almost full. Never rejects. */
+  readonly isLowOnSpace: () => Promise<boolean>;
+}
+
+/** Tools that change or send something: what they do isn't undone where the log can't follow. */
+const SINKS: ReadonlySet<ToolName> = new Set(["write_file", "shell", "http_fetch"]);
+
+export class Admission {
+  readonly #options: AdmissionOptions;
+  readonly #stopping = new AbortController();
+  #isLow = false;
+
+  constructor(options: AdmissionOptions) {
+    this.#options = options;
+  }
+
+  /** Aborts when brokerd begins to stop. */
+  get stopping(): AbortSignal {
+    return this.#stopping.signal;
+  }
+
+  /** From here on nothing is let run and nothing waits. */
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  /** Looks at the disk; {@link Admission.refusal} goes by what it found. */
+  async look(): Promise<void> {
+    this.#isLow = await this.#options.isLowOnSpace();
+  }
+
+  /** Why a call that policy has let through can't be taken on now. To be asked in the step that records it. */
+  refusal(session: SessionId, tool: ToolName, kind: "run" | "ask"): DenialReason | undefined {
+    if (this.#stopping.signal.aborted) return "shutting_down";
+    if (this.#isLow && SINKS.has(tool)) return "low_space";
+    if (kind === "ask" && !this.#options.room.hasRoom(session)) return "throttled";
+    return undefined;
+  }
+
+  /** Takes a place for an ask. */
+  reserve(session: SessionId): () => void {
+    return this.#options.room.reserve(session);
+  }
+}
