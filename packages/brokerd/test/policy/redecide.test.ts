@@ -113,6 +113,9 @@ describe("redecide()", () => {
     const copy = Object.create(Object.getPrototypeOf(waiting) as object) as Ask;
     assert.throws(() => redecide(copy, ASK, state(), NOW, BOX), TypeError);
     assert.throws(() => redecide(new Proxy(waiting, {}), ASK, state(), NOW, BOX), TypeError);
+    const decided = ask(CALL, [grant()]);
+    assert.ok(decided.kind === "allowed");
+    assert.throws(() => redecide(decided.decision as unknown as Ask, ASK, state(), NOW, BOX), TypeError);
   });
 });
 
