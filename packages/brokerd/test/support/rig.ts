@@ -1,0 +1,218 @@
+/** brokerd's core without its sockets: a real log, real grant files, the ledger, the table and the calls. */
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openLog } from "@boxmaker/edge/log";
+import {
+  AbsPath,
+  type ApprovalId,
+  type AuditEvent,
+  type AuditRecord,
+  CallId,
+  type Label,
+  type Origin,
+  readRecordLine,
+  SessionId,
+  type ToolOutcome,
+} from "@boxmaker/proto";
+import { ApprovalTable } from "../../src/approvals/approval-table.ts";
+import { Approvals } from "../../src/approvals/approvals.ts";
+import { type AuditLog, openAuditLog } from "../../src/audit/audit-log.ts";
+import { type AskEnd, type TellPending, ToolCalls } from "../../src/calls/tool-calls.ts";
+import { Events } from "../../src/events.ts";
+import { GrantStore } from "../../src/grants/grant-store.ts";
+import { Admission } from "../../src/ledger/admission.ts";
+import { keepText } from "../../src/ledger/keep-text.ts";
+import { Ledger, type LedgerOptions } from "../../src/ledger/ledger.ts";
+import { SessionStates } from "../../src/ledger/session-states.ts";
+import { FakeClock } from "../fakes/fake-clock.ts";
+import { FaultyLog } from "../fakes/faulty-log.ts";
+import { RecordingRuntime } from "../fakes/recording-runtime.ts";
+import { TestClock } from "../grants/temp-directory.ts";
+
+/** A box's files on disk, which several lives of brokerd can use one after the other. */
+export class BoxFiles implements Disposable {
+  readonly path: AbsPath;
+
+  constructor() {
+    this.path = AbsPath.parse(realpathSync(mkdtempSync(join(tmpdir(), "boxmaker-core-"))));
+    for (const name of ["grants", "notes", "work"]) mkdirSync(join(this.path, name), { mode: 0o700 });
+  }
+
+  at(name: string): AbsPath {
+    return AbsPath.parse(join(this.path, name));
+  }
+
+  /** Writes a grant file; `lines` are TOML before its `[constraints]`. */
+  grant(id: string, tool: string, mode: string, lines = "", paths: readonly string[] = [this.at("notes")]): void {
+    const places = tool === "http_fetch" ? 'hosts = ["example.com"]' : `paths = ${JSON.stringify(paths)}`;
+    const text = `id = "${id}"\ntool = "${tool}"\nmode = "${mode}"\n${lines}\n[constraints]\n${places}\n`;
+    writeFileSync(join(this.path, "grants", `${id}.toml`), text, { mode: 0o600 });
+  }
+
+  removeGrant(id: string): void {
+    rmSync(join(this.path, "grants", `${id}.toml`));
+  }
+
+  /** What is on disk now, whole lines only. */
+  records(): readonly AuditRecord[] {
+    const directory = join(this.path, "audit");
+    return readdirSync(directory)
+      .filter((name) => name.endsWith(".jsonl"))
+      .sort()
+      .flatMap((name) => readFileSync(join(directory, name), "utf8").split("\n").slice(0, -1))
+      .map((line) => {
+        const reading = readRecordLine(Buffer.from(line));
+        if (!("value" in reading)) throw new Error(`expected a record: ${line}`);
+        return reading.value;
+      });
+  }
+
+  /** The events of one kind on disk. */
+  events<K extends AuditEvent["kind"]>(kind: K): readonly Extract<AuditEvent, { kind: K }>[] {
+    return this.records().flatMap(({ event }) => (isKind(event, kind) ? [event] : []));
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}
+
+function isKind<K extends AuditEvent["kind"]>(event: AuditEvent, kind: K): event is Extract<AuditEvent, { kind: K }> {
+  return event.kind === kind;
+}
+
+export interface RigOptions {
+  readonly maxPending?: number;
+  readonly ttlMs?: number;
+  readonly opening?: Label;
+  readonly clock?: FakeClock;
+  readonly ledger?: Partial<LedgerOptions>;
+}
+
+/** A call that has been sent: what it comes to, and what its requester was told meanwhile. */
+export interface SentCall {
+  readonly outcome: Promise<ToolOutcome | "foreign_session">;
+  /** Resolves when the requester is told that it waits. */
+  readonly pending: Promise<ApprovalId>;
+  readonly leave: () => void;
+}
+
+export interface CallFields {
+  readonly session?: string;
+  readonly call?: number;
+  readonly origin?: Origin;
+  readonly tell?: TellPending;
+}
+
+export class Rig implements AsyncDisposable {
+  readonly files: BoxFiles;
+  readonly clock: FakeClock;
+  readonly audit: AuditLog;
+  readonly log: FaultyLog;
+  readonly states: SessionStates;
+  readonly ledger: Ledger;
+  readonly admission: Admission;
+  readonly table: ApprovalTable<AskEnd>;
+  readonly calls: ToolCalls;
+  readonly approvals: Approvals;
+  readonly events: Events;
+  readonly runtime = new RecordingRuntime();
+  readonly lines: string[] = [];
+  isLowOnSpace = false;
+  #call = 0;
+
+  private constructor(files: BoxFiles, audit: AuditLog, states: SessionStates, options: RigOptions) {
+    this.files = files;
+    this.clock = options.clock ?? new FakeClock();
+    this.audit = audit;
+    this.log = new FaultyLog(audit);
+    this.states = states;
+    const { clock, runtime } = this;
+    this.events = new Events(
+      openLog(
+        (line) => this.lines.push(line),
+        () => clock.now(),
+      ),
+    );
+    const events = this.events;
+    this.table = new ApprovalTable(options.maxPending ?? 64, clock);
+    this.admission = new Admission({ room: this.table, isLowOnSpace: async () => this.isLowOnSpace });
+    const label: Label = options.opening ?? { taint: "public", untrusted: false };
+    this.ledger = new Ledger({
+      log: this.log,
+      states,
+      grants: new GrantStore({ directory: files.at("grants"), forbidden: [files.at("audit")], clock: new TestClock() }),
+      admission: this.admission,
+      box: { runtime: runtime.name, image: runtime.image },
+      clock,
+      newSession: async () => ({ state: label, ceiling: "secret" }),
+      keepGrant: (hash, text) => keepText(files.at("audit/grants"), hash, text),
+      onGrants: (set) => (set.kind === "invalid" ? events.grantsInvalid(set.problems) : events.grantsValid()),
+      onStopped: (cause) => events.ledgerStopped(cause),
+      ...options.ledger,
+    });
+    const { ledger, admission, table } = this;
+    this.calls = new ToolCalls({ ledger, admission, table, runtime, clock, events, ttlMs: options.ttlMs ?? 900_000 });
+    this.approvals = new Approvals(ledger, table, events);
+  }
+
+  static async open(files: BoxFiles, options: RigOptions = {}): Promise<Rig> {
+    const states = new SessionStates();
+    const opening = await openAuditLog({
+      directory: files.at("audit"),
+      clock: options.clock ?? new FakeClock(),
+      onRecord: (record) => states.apply(record),
+      warn: () => undefined,
+    });
+    if (opening.kind === "refused") throw new Error(opening.problem);
+    return new Rig(files, opening.log, states, options);
+  }
+
+  send(tool: string, args: object | string, fields: CallFields = {}): SentCall {
+    const gone = new AbortController();
+    const { promise: pending, resolve } = Promise.withResolvers<ApprovalId>();
+    const tell: TellPending = async (answer) => {
+      const isTold = (await fields.tell?.(answer)) ?? true;
+      resolve(answer.body.approval);
+      return isTold;
+    };
+    const request = {
+      session: SessionId.parse(fields.session ?? "chat-1"),
+      call: CallId.parse(fields.call ?? this.#call++),
+      tool,
+      argumentsText: typeof args === "string" ? args : JSON.stringify(args),
+    };
+    const outcome = this.calls.handle(request, fields.origin ?? "terminal", tell, gone.signal);
+    return { outcome, pending, leave: () => gone.abort() };
+  }
+
+  read(name = "todo.md", fields: CallFields = {}): SentCall {
+    return this.send("read_file", { path: this.files.at(`notes/${name}`) }, fields);
+  }
+
+  write(name = "todo.md", fields: CallFields = {}): SentCall {
+    return this.send("write_file", { path: this.files.at(`notes/${name}`), content: "x" }, fields);
+  }
+
+  /** Approves what is shown now. */
+  approve(id: ApprovalId, by: "bxctl" | "gateway" = "bxctl"): ReturnType<Approvals["approve"]> {
+    const shown = this.table.get(id);
+    if (shown === undefined) throw new Error("expected a waiting ask");
+    return this.approvals.approve(id, shown.ask.digest, { by, user: null });
+  }
+
+  refuse(id: ApprovalId, reason: string | null = null): ReturnType<Approvals["refuse"]> {
+    return this.approvals.refuse(id, reason, { by: "bxctl", user: null });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.log.release();
+    await this.audit[Symbol.asyncDispose]();
+  }
+}
+
+/** Lets everything that is ready run, without time passing. */
+export async function settle(): Promise<void> {
+  for (let round = 0; round < 5; round++) await new Promise(setImmediate);
+}
