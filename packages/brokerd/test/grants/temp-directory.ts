@@ -1,10 +1,12 @@
 /** A grants directory on the disk, and a clock that moves only when somebody sleeps. */
+import assert from "node:assert/strict";
 import { lstatSync, mkdtempSync, realpathSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "@boxmaker/edge/log";
 import { AbsPath } from "@boxmaker/proto";
-import { GrantStore, type GrantStoreOptions } from "../../src/grants/grant-store.ts";
+import { type GrantFiles, realGrantFiles } from "../../src/grants/grant-files.ts";
+import { type GrantSet, GrantStore, type GrantStoreOptions } from "../../src/grants/grant-store.ts";
 
 /**
  * A clock far ahead of the file system's, so that nothing looks freshly changed, whose sleeps pass at once. `onSleep` runs in the
@@ -84,6 +86,33 @@ export class TempDirectory implements Disposable {
 
   [Symbol.dispose](): void {
     rmSync(this.path, { recursive: true, force: true });
+  }
+}
+
+/** The ids of a valid set; throws with the problems of an invalid one. */
+export function idsOf(set: GrantSet): readonly string[] {
+  return set.kind === "valid" ? set.grants.map(({ grant }) => grant.id) : assert.fail(JSON.stringify(set.problems));
+}
+
+/** `file:line: problem` of each problem, with the name of the file only. */
+export async function problemsOf(store: GrantStore): Promise<readonly string[]> {
+  const set = await store.current();
+  if (set.kind === "valid") return [];
+  return set.problems.map(({ file, line, problem }) => `${file.slice(file.lastIndexOf("/") + 1)}:${line}: ${problem}`);
+}
+
+/** The disk, with a count of the files that are read. */
+export class CountingFiles implements GrantFiles {
+  readonly reads: string[] = [];
+  readonly look = realGrantFiles.look;
+  readonly list = realGrantFiles.list;
+  readonly realPath = realGrantFiles.realPath;
+  onRead: (path: string) => void = () => undefined;
+
+  async read(path: string, stamp: Parameters<GrantFiles["read"]>[1]): ReturnType<GrantFiles["read"]> {
+    this.reads.push(path);
+    this.onRead(path);
+    return realGrantFiles.read(path, stamp);
   }
 }
 
