@@ -110,3 +110,51 @@ test("the block says in capitals what is not hidden, and when programs of the ho
   assert.match(text, /^ {2}NOT hidden {2}"\/home\/anna\/notes\/\.ssh"/mu);
   assert.match(text, /^ {2}MAY CHANGE {2}what programs of this machine execute/mu);
 });
+
+type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+
+function other(value: string | number | boolean | null): Json {
+  if (typeof value === "string") return value === "/a" ? "/b" : `${value}x`;
+  if (typeof value === "number") return value + 1;
+  return value === null ? "x" : !value;
+}
+
+/** Every way to change one value of `value`, with the place of the change. */
+function* changesOf(value: Json, place: string): Generator<readonly [string, Json]> {
+  if (typeof value !== "object" || value === null) yield [place, other(value)];
+  else if (Array.isArray(value)) {
+    yield [place, []];
+    for (const [index, item] of value.entries()) {
+      for (const [at, changed] of changesOf(item as Json, `${place}[${index}]`)) yield [at, value.with(index, changed) as Json];
+    }
+  } else {
+    for (const [key, item] of Object.entries(value)) {
+      for (const [at, changed] of changesOf(item as Json, `${place}.${key}`)) yield [at, { ...value, [key]: changed }];
+    }
+  }
+}
+
+test("whatever differs in a call, its block differs", () => {
+  const block = askBlock({
+    run: {
+      runtime: "podman",
+      image: "sha256:0",
+      mounts: [{ path: "/a", writable: true }],
+      masked: ["/a/b"],
+      exposed: ["/a/c"],
+      host_exec: true,
+      hosts: ["example.org"],
+    },
+    before: { taint: "public", untrusted: true },
+    after: { taint: "private", untrusted: true },
+  });
+  const shown = show(block);
+  let checked = 0;
+  for (const [place, body] of changesOf(block.body as unknown as Json, "")) {
+    const changed = { ...block, body: body as unknown as typeof block.body };
+    if (place === ".expires") changed.body = { ...block.body, expires: "2999-01-01T00:00:00.001Z" as typeof block.body.expires };
+    assert.notEqual(show(changed), shown, place);
+    checked++;
+  }
+  assert.ok(checked > 25);
+});

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { askBlock, DIGEST, EXPIRES } from "../support/asks.ts";
+import { askBlock, DIGEST } from "../support/asks.ts";
 import { BxctlProcess } from "../support/bxctl-process.ts";
 import { type LoopConnection, listenAdmin, listenLoop, sendAsk, sendDone, sendEvent } from "../support/scripted-server.ts";
 import { tempHome } from "../support/temp-home.ts";

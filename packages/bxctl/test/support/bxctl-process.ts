@@ -4,12 +4,16 @@ import { fileURLToPath } from "node:url";
 
 export const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 
+const PATIENCE_MS = 60_000;
+
 export class BxctlProcess implements AsyncDisposable {
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #ended: Promise<number | NodeJS.Signals>;
   stdout = "";
   stderr = "";
   #wake: (() => void)[] = [];
+  /** Rejects after a time in which everything has happened, with what the program has said until then. */
+  readonly #patience: Promise<never>;
 
   constructor(words: readonly string[], env: Readonly<Record<string, string>> = {}) {
     this.#child = spawn(process.execPath, [MAIN, ...words], { env: { PATH: process.env["PATH"] ?? "", ...env } });
@@ -22,6 +26,12 @@ export class BxctlProcess implements AsyncDisposable {
       this.#notify();
     });
     this.#child.stdin.on("error", () => undefined);
+    this.#patience = new Promise((_resolve, reject) => {
+      AbortSignal.timeout(PATIENCE_MS).addEventListener("abort", () => {
+        reject(new Error(`still running: ${this.stdout}${this.stderr}`));
+      });
+    });
+    this.#patience.catch(() => undefined);
     this.#ended = new Promise((resolve) => {
       this.#child.once("close", (code, signal) => {
         resolve(code ?? signal ?? "SIGKILL");
@@ -59,6 +69,7 @@ export class BxctlProcess implements AsyncDisposable {
       if (ended) throw new Error(`ended without writing ${pattern}: ${this.stdout}${this.stderr}`);
       await Promise.race([
         end,
+        this.#patience,
         new Promise<void>((resolve) => {
           this.#wake.push(resolve);
         }),
@@ -67,7 +78,7 @@ export class BxctlProcess implements AsyncDisposable {
   }
 
   async finished(): Promise<Finished> {
-    const status = await this.#ended;
+    const status = await Promise.race([this.#ended, this.#patience]);
     return { status, stdout: this.stdout, stderr: this.stderr };
   }
 
