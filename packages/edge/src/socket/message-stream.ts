@@ -42,6 +42,11 @@ export class MessageStream<M extends AnyMessage> {
     });
   }
 
+  /** Whether anything has arrived that wasn't taken, part of a frame included. */
+  get hasMore(): boolean {
+    return this.#ready.length > 0 || this.#decoder.end() === "truncated";
+  }
+
   /** The next message, or why there is none. Called again after the end, it says `closed`. */
   async next(): Promise<Incoming<M>> {
     for (;;) {

@@ -84,8 +84,13 @@ export async function serveConnection<R extends AnyMessage, A extends AnyMessage
   const { envelope } = incoming;
   const gone = new AbortController();
   socket.once("close", () => gone.abort());
-  // The end of its stream or one more message: either way it is no longer a peer that waits.
-  const leave = (): void => gone.abort();
+  // The end of its stream or one more byte: either way it is no longer a peer that waits, and nothing more of it is read.
+  const leave = (): void => {
+    gone.abort();
+    socket.pause();
+  };
+  if (stream.hasMore) leave();
+  socket.once("data", leave);
   stream.next().then(leave, leave);
   let finished = false;
   const reply: Reply<A> = async (message, final) => {
