@@ -30,6 +30,3 @@ export async function makeHome(layout: Layout): Promise<boolean> {
   await mkdir(join(layout.home, "memory"), { recursive: true, mode: 0o700 });
   return isNew;
 }
-
-/** Writes a file that isn't there yet. @returns whether it was written */
-export const writeIfMissing = writeNew;
