@@ -22,12 +22,12 @@ export class FakeClock implements Clock {
   sleep(ms: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) {
-        reject(signal.reason);
+        reject(new Error("the wait was ended", { cause: signal.reason }));
         return;
       }
       const onAbort = (): void => {
         this.#sleepers.delete(sleeper);
-        reject(signal.reason);
+        reject(new Error("the wait was ended", { cause: signal.reason }));
       };
       const sleeper: Sleeper = {
         until: this.#monotonic + ms,

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
-import type { AuditEvent } from "@boxmaker/proto";
+import { AbsPath, type AuditEvent, type PathLabel } from "@boxmaker/proto";
+import { SessionStates } from "../../src/ledger/session-states.ts";
 import type { Fault } from "../fakes/faulty-log.ts";
 import { BoxFiles, Rig, settle } from "../support/rig.ts";
 
@@ -157,23 +158,31 @@ test("grants whose texts can't be kept decide nothing", async () => {
   assert.equal(files.records().length, 0);
 });
 
+/** As after tens of thousands of writes below one mount: more labels than a record holds. */
+class CrowdedStates extends SessionStates {
+  readonly #labels: readonly PathLabel[];
+
+  constructor(mount: AbsPath) {
+    super();
+    const label = { taint: "public", untrusted: false } as const;
+    this.#labels = Array.from({ length: 60_000 }, (_, index) => ({
+      path: AbsPath.parse(`${mount}/${"x".repeat(60)}${index}`),
+      label,
+    }));
+  }
+
+  override get pathLabels(): readonly PathLabel[] {
+    return this.#labels;
+  }
+}
+
 test("a decision whose input makes no record is denied, recorded without it, and others go on", async () => {
   using files = new BoxFiles();
   files.grant("shell", "shell", "auto", "", [files.at("work")]);
   files.grant("read", "read_file", "auto");
   await using rig = await Rig.open(files);
   await rig.read().outcome;
-  const label = { taint: "public", untrusted: false } as const;
-  // As after a hundred thousand writes below the mount: more labels than one line takes.
-  const pathLabels = Array.from({ length: 60_000 }, (_, index) => ({ path: files.at(`work/${"x".repeat(60)}${index}`), label }));
-  const states = new Proxy(rig.states, {
-    get: (target, key) => {
-      if (key === "pathLabels") return pathLabels;
-      const value: unknown = Reflect.get(target, key, target);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
-  await using other = await openBeside(rig, files, states);
+  await using other = await openBeside(rig, files, new CrowdedStates(files.at("work")));
   assert.deepEqual(await other.send("shell", { command: "ls" }, { session: "s" }).outcome, UNAVAILABLE);
   assert.equal(other.ledger.stopped, false);
   const recorded = files.events("decision").at(-1);

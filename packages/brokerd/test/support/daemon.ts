@@ -40,7 +40,8 @@ export class Daemon implements AsyncDisposable {
       stdout: this.#stdout,
       stderr: this.#stderr,
     }));
-    this.ended.then(({ stderr }) => this.#ready.reject(new Error(`ended before it was ready: ${stderr}`)));
+    const end = (): void => this.#ready.reject(new Error(`ended before it was ready: ${this.#stderr}`));
+    this.ended.then(end, end);
     this.#ready.promise.catch(() => undefined);
   }
 

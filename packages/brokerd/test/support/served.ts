@@ -1,0 +1,81 @@
+/** A rig behind its real sockets. */
+import { type AbsPath, type BrokerRequest, CallId, SessionId, timestampFromMillis } from "@boxmaker/proto";
+import { adminSocket } from "../../src/socket/admin-socket.ts";
+import { brokerSocket } from "../../src/socket/broker-socket.ts";
+import { Connections } from "../../src/socket/connections.ts";
+import { type SocketLimits, serveSocket } from "../../src/socket/serve-socket.ts";
+import { BoxFiles, Rig, type RigOptions } from "./rig.ts";
+
+export const LIMITS: SocketLimits = {
+  connections: 64,
+  bytesInFlight: 64 * 1024 * 1024,
+  readDeadlineMs: 60_000,
+  writeDeadlineMs: 60_000,
+};
+
+/** The sockets of one rig, served. */
+export interface Served extends AsyncDisposable {
+  readonly rig: Rig;
+  readonly files: BoxFiles;
+  readonly broker: AbsPath;
+  readonly mcp: AbsPath;
+  readonly admin: AbsPath;
+  readonly connections: Connections;
+  readonly stop: () => Promise<void>;
+}
+
+export async function serve(limits: Partial<SocketLimits> = {}, options: RigOptions = {}): Promise<Served> {
+  const files = new BoxFiles();
+  files.grant("read", "read_file", "auto");
+  files.grant("write", "write_file", "ask");
+  const rig = await Rig.open(files, options);
+  const { ledger, approvals, table, events } = rig;
+  const connections = new Connections();
+  const [broker, mcp, admin] = [files.at("b/b.sock"), files.at("m/m.sock"), files.at("a/a.sock")];
+  const started = timestampFromMillis(rig.clock.now());
+  const all = { ...LIMITS, ...limits };
+  const listenings = [
+    await serveSocket(brokerSocket("broker", broker, "terminal", rig.calls), all, events, connections),
+    await serveSocket(brokerSocket("broker-mcp", mcp, "mcp", rig.calls), all, events, connections),
+    await serveSocket(
+      adminSocket({ path: admin, ledger, approvals, table, version: "0.1.0", started, ending: connections.ending }),
+      all,
+      events,
+      connections,
+    ),
+  ];
+  const servers = listenings.map((listening) => {
+    if (listening.kind === "refused") throw new Error(listening.problem);
+    return listening.server;
+  });
+  const stop = async (): Promise<void> => {
+    await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
+    connections.endIdle();
+    await rig.calls.stop(AbortSignal.abort());
+    await connections.end();
+  };
+  return {
+    rig,
+    files,
+    broker,
+    mcp,
+    admin,
+    connections,
+    stop,
+    [Symbol.asyncDispose]: async () => {
+      await stop();
+      await Promise.all(servers.map((server) => server.closed));
+      await rig[Symbol.asyncDispose]();
+      files[Symbol.dispose]();
+    },
+  };
+}
+
+export function call(served: Served, tool: "read_file" | "write_file", session = "chat-1"): BrokerRequest {
+  const path = served.files.at("notes/todo.md");
+  const args = tool === "read_file" ? { path } : { path, content: "x" };
+  return {
+    kind: "tool_request",
+    body: { session: SessionId.parse(session), call: CallId.parse(1), tool, arguments: JSON.stringify(args) },
+  };
+}
