@@ -70,7 +70,7 @@ export class ScreenView implements TurnView {
       return;
     }
     this.#closeBlock();
-    const call = this.#running === undefined ? "" : `; ${this.#running} was running, and how it ended isn't known`;
+    const call = this.#running === undefined ? "" : `; ${this.#running} had no result yet`;
     events.line(`${phraseFailedEnd(end)}${call}`, undefined, toneStyle(events, "bad"));
   }
 

@@ -79,7 +79,7 @@ test("a loopd that dies in the middle of a turn is one line that says what was r
   assert.equal(stdout, "");
   assert.match(
     stderr,
-    /^turn failed: loopd closed the connection on socket ".*" before it had answered; whether it acted is unknown; see docs\/runbook\.md#loopd-away; shell was running, and how it ended isn't known\n$/u,
+    /^turn failed: loopd closed the connection on socket ".*" before it had answered; whether it acted is unknown; see docs\/runbook\.md#loopd-away; shell had no result yet\n$/u,
   );
 });
 

@@ -150,7 +150,7 @@ test("a turn without an answer is one line", () => {
   assert.equal(show([text], { kind: "refused", code: "cancelled", detail: "" }), "so far\nturn cancelled\n");
   assert.equal(
     show([{ event: "tool_call", tool: "shell" }], { kind: "lost", problem: "loopd is away" }),
-    "turn failed: loopd is away; shell was running, and how it ended isn't known\n",
+    "turn failed: loopd is away; shell had no result yet\n",
   );
 });
 
