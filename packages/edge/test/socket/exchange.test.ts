@@ -4,6 +4,7 @@ import type { Socket } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import {
+  ByteBudget,
   type ConnectionHandler,
   connectUnix,
   ExchangeError,
@@ -312,4 +313,46 @@ test("serveConnection() closes without a final answer when its handler throws, a
   await using server = await served(() => Promise.reject(bug));
   assert.equal((await failure(server.path)).code, "closed");
   assert.deepEqual(server.bugs, [bug]);
+});
+
+test("serveConnection() closes the connection when its answer makes no frame, instead of leaving the peer to wait", async () => {
+  const tooBig: LoopAnswer = { kind: "turn_event", body: { event: "text", text: "x".repeat(MAX_FRAME + 1) } };
+  await using server = await served(async (_envelope, reply) => {
+    await reply(tooBig, true);
+  });
+  assert.equal((await failure(server.path)).code, "closed");
+  assert.equal(server.bugs.length, 1);
+});
+
+test("serveConnection() takes a single byte that came with the request as its peer's leaving", async () => {
+  const left = Promise.withResolvers<void>();
+  await using server = await served(async (_envelope, _reply, signal) => {
+    if (!signal.aborted) await aborted(signal);
+    left.resolve();
+  });
+  const socket = await connectUnix(server.path, { signal: never });
+  const request = encodeMessage(LoopRequest, { id: 7, final: true, message: cancel });
+  socket.write(Buffer.concat([request, Buffer.from([0])]));
+  await left.promise;
+  socket.destroy();
+});
+
+test("serveConnection() answers `limit` past the bytes that its connections may hold together, and gives them back", async () => {
+  const request = encodeMessage(LoopRequest, { id: 7, final: true, message: cancel });
+  const budget = new ByteBudget(request.length);
+  await using server = await served((_envelope, reply) => reply(ok, true).then(() => undefined), { budget });
+  const first = await connectUnix(server.path, { signal: never });
+  first.write(request.subarray(0, 10));
+  while (budget.taken < 10) await new Promise(setImmediate);
+  const error = await requestFinal(server.path, {
+    requests: LoopRequest,
+    answers: LoopAnswer,
+    message: cancel,
+    signal: never,
+  });
+  assert.deepEqual(error.kind === "error" && error.body.code, "limit");
+  assert.deepEqual(server.faults, ["limit"]);
+  first.destroy();
+  while (budget.taken > 0) await new Promise(setImmediate);
+  assert.equal((await requestFinal(server.path, exchange())).kind, "ok");
 });

@@ -155,3 +155,16 @@ test("connectUnix() tells a missing socket, a refusing one and a passed deadline
   assert.ok(late instanceof ConnectError);
   assert.equal(late.code, "timeout");
 });
+
+test("listenUnix() leaves a directory alone that is open to others and holds more than sockets", async () => {
+  await using folder = await tempFolder();
+  const home = join(folder.path, "home");
+  await mkdir(home);
+  await writeFile(join(home, "letter"), "");
+  await chmod(home, 0o755);
+  assert.match(await refusal(join(home, "x.sock")), /open to others and holds other things/u);
+  assert.equal((await stat(home)).mode & 0o777, 0o755);
+  await chmod(home, 0o700);
+  await using server = await listening(join(home, "x.sock"));
+  assert.ok(server.path.startsWith(home));
+});
