@@ -59,7 +59,7 @@ export class SandboxRuntime implements Runtime {
       body: { request, roots: mounts.map(({ path }) => path), output_cap: this.#config.output_cap },
     } as const;
     const input = encodeMessage(BoxRun, { id: 1, final: true, message });
-    const layering = layOutSafely(spec);
+    const layering = await layOutSafely(spec);
     if (layering.kind === "error") return layering;
     const box = startBox(this.#launcher.launch(layering.layers, limitMs), {
       input,
@@ -98,9 +98,9 @@ export class SandboxRuntime implements Runtime {
 }
 
 /** A folder that can't be looked into could hold what has to be hidden: then nothing runs. */
-function layOutSafely(spec: RunSpec): Layering {
+async function layOutSafely(spec: RunSpec): Promise<Layering> {
   try {
-    return layOut(spec);
+    return await layOut(spec);
   } catch (error) {
     // The environment's or a bug: either way no box is started.
     return { kind: "error", code: "mount_unusable", detail: error instanceof Error ? error.message : "unknown error" };

@@ -8,7 +8,7 @@ import { temporaryFolder } from "./temporary-folder.ts";
 
 const RUNTIME = { name: "bubblewrap", image: null } as const;
 
-function lay(options: CallOptions, between: () => void = () => undefined): Layering {
+function lay(options: CallOptions, between: () => void = () => undefined): Promise<Layering> {
   const spec = buildRunSpec(decideCall(RUNTIME, options));
   between();
   return layOut(spec);
@@ -24,20 +24,20 @@ function shell(paths: readonly string[], denied: readonly string[] = [], hostExe
   return { tool: "shell", arguments: { command: "true" }, paths, denied, hostExec };
 }
 
-test("layOut() mounts each path, parents first", () => {
+test("layOut() mounts each path, parents first", async () => {
   using folder = temporaryFolder();
   for (const name of ["b", "a", "a/c"]) mkdirSync(folder.at(name));
   const paths = [folder.at("b"), folder.at("a/c"), folder.at("a")];
-  assert.deepEqual(describe(lay(shell(paths)), folder.path), ["writable /a", "writable /a/c", "writable /b"]);
+  assert.deepEqual(describe(await lay(shell(paths)), folder.path), ["writable /a", "writable /a/c", "writable /b"]);
 });
 
-test("layOut() hides masked files and folders that exist, and pins the folders around them", () => {
+test("layOut() hides masked files and folders that exist, and pins the folders around them", async () => {
   using folder = temporaryFolder();
   mkdirSync(folder.at("x/y/private"), { recursive: true });
   writeFileSync(folder.at("x/note"), "");
   mkdirSync(folder.at(".ssh"));
   const denied = [folder.at("x/y/private"), folder.at("x/note"), folder.at("x/none"), folder.at("none/at/all")];
-  assert.deepEqual(describe(lay(shell([folder.path], denied)), folder.path), [
+  assert.deepEqual(describe(await lay(shell([folder.path], denied)), folder.path), [
     "writable ",
     "empty_directory /.ssh",
     "pin /x",
@@ -47,7 +47,7 @@ test("layOut() hides masked files and folders that exist, and pins the folders a
   ]);
 });
 
-test("layOut() pins nothing in a box that can't rename anything", () => {
+test("layOut() pins nothing in a box that can't rename anything", async () => {
   using folder = temporaryFolder();
   mkdirSync(folder.at("x/.ssh"), { recursive: true });
   const options: CallOptions = {
@@ -57,10 +57,10 @@ test("layOut() pins nothing in a box that can't rename anything", () => {
     denied: [],
   };
   const hidden = { ...options, arguments: { path: folder.at("a") } };
-  assert.deepEqual(describe(lay(hidden), folder.path), ["read_only "]);
+  assert.deepEqual(describe(await lay(hidden), folder.path), ["read_only "]);
 });
 
-test("layOut() hides what a masked link leads to, where the box could reach it", () => {
+test("layOut() hides what a masked link leads to, where the box could reach it", async () => {
   using folder = temporaryFolder();
   mkdirSync(folder.at("grant/config"), { recursive: true });
   writeFileSync(folder.at("grant/config/env"), "");
@@ -68,26 +68,26 @@ test("layOut() hides what a masked link leads to, where the box could reach it",
   symlinkSync("config/env", folder.at("grant/.env"));
   symlinkSync(folder.at("outside"), folder.at("grant/.ssh"));
   symlinkSync("none", folder.at("grant/.netrc"));
-  assert.deepEqual(describe(lay(shell([folder.at("grant")])), folder.at("grant")), [
+  assert.deepEqual(describe(await lay(shell([folder.at("grant")])), folder.at("grant")), [
     "writable ",
     "pin /config",
     "empty_file /config/env",
   ]);
 });
 
-test("layOut() mounts nothing into what is hidden", () => {
+test("layOut() mounts nothing into what is hidden", async () => {
   using folder = temporaryFolder();
   mkdirSync(folder.at("project/.git/hooks"), { recursive: true });
   const denied = [folder.at("project")];
-  assert.deepEqual(describe(lay(shell([folder.path], denied)), folder.path), ["writable ", "empty_directory /project"]);
+  assert.deepEqual(describe(await lay(shell([folder.path], denied)), folder.path), ["writable ", "empty_directory /project"]);
 });
 
-test("layOut() makes read-only what the host executes, unless the grant says host_exec", () => {
+test("layOut() makes read-only what the host executes, unless the grant says host_exec", async () => {
   using folder = temporaryFolder();
   mkdirSync(folder.at("project/.git/hooks"), { recursive: true });
   writeFileSync(folder.at("project/.git/config"), "");
   writeFileSync(folder.at(".envrc"), "");
-  assert.deepEqual(describe(lay(shell([folder.path])), folder.path), [
+  assert.deepEqual(describe(await lay(shell([folder.path])), folder.path), [
     "writable ",
     "read_only /.envrc",
     "pin /project",
@@ -95,24 +95,24 @@ test("layOut() makes read-only what the host executes, unless the grant says hos
     "read_only /project/.git/config",
     "read_only /project/.git/hooks",
   ]);
-  assert.deepEqual(describe(lay(shell([folder.path], [], true)), folder.path), ["writable "]);
+  assert.deepEqual(describe(await lay(shell([folder.path], [], true)), folder.path), ["writable "]);
 });
 
-test("layOut() refuses write_file where the host executes, whether it exists or not", () => {
+test("layOut() refuses write_file where the host executes, whether it exists or not", async () => {
   using folder = temporaryFolder();
-  const write = (name: string, hostExec: boolean): readonly string[] =>
+  const write = async (name: string, hostExec: boolean): Promise<readonly string[]> =>
     describe(
-      lay({ tool: "write_file", arguments: { path: folder.at(name), content: "" }, paths: [folder.path], hostExec }),
+      await lay({ tool: "write_file", arguments: { path: folder.at(name), content: "" }, paths: [folder.path], hostExec }),
       folder.path,
     );
   for (const name of ["a/.git/hooks/pre-commit", ".git/config", "x/y/.envrc", ".vscode/tasks.json"]) {
-    assert.equal(write(name, false)[0], "host_executed");
-    assert.deepEqual(write(name, true), ["writable "]);
+    assert.equal((await write(name, false))[0], "host_executed");
+    assert.deepEqual(await write(name, true), ["writable "]);
   }
-  for (const name of [".git/HEAD", "git/hooks", ".gitignore"]) assert.deepEqual(write(name, false), ["writable "]);
+  for (const name of [".git/HEAD", "git/hooks", ".gitignore"]) assert.deepEqual(await write(name, false), ["writable "]);
 });
 
-test("layOut() refuses a mount that was replaced, removed or turned into a link after the decision", () => {
+test("layOut() refuses a mount that was replaced, removed or turned into a link after the decision", async () => {
   using folder = temporaryFolder();
   const at = folder.at("grant");
   const swaps: readonly (readonly [() => void, string])[] = [
@@ -123,7 +123,7 @@ test("layOut() refuses a mount that was replaced, removed or turned into a link 
   ];
   for (const [swap, problem] of swaps) {
     mkdirSync(at);
-    const layering = lay(shell([at]), () => {
+    const layering = await lay(shell([at]), () => {
       // Kept, so that its inode isn't given to the new one.
       renameSync(at, folder.at("old"));
       swap();
@@ -134,9 +134,9 @@ test("layOut() refuses a mount that was replaced, removed or turned into a link 
   }
 });
 
-test("layOut() refuses a mount that wasn't usable when the call was decided, even if it is now", () => {
+test("layOut() refuses a mount that wasn't usable when the call was decided, even if it is now", async () => {
   using folder = temporaryFolder();
   const at = folder.at("grant");
-  const layering = lay(shell([at]), () => mkdirSync(at));
+  const layering = await lay(shell([at]), () => mkdirSync(at));
   assert.deepEqual(layering, { kind: "error", code: "mount_unusable", detail: `"${at}" can't be found (ENOENT)` });
 });
