@@ -111,7 +111,10 @@ test("the block says in capitals what is not hidden, and when programs of the ho
   assert.match(text, /^ {2}MAY CHANGE {2}what programs of this machine execute/mu);
 });
 
-type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+interface JsonObject {
+  readonly [key: string]: Json;
+}
+type Json = string | number | boolean | null | readonly Json[] | JsonObject;
 
 function other(value: string | number | boolean | null): Json {
   if (typeof value === "string") return value === "/a" ? "/b" : `${value}x`;
@@ -128,8 +131,9 @@ function* changesOf(value: Json, place: string): Generator<readonly [string, Jso
       for (const [at, changed] of changesOf(item as Json, `${place}[${index}]`)) yield [at, value.with(index, changed) as Json];
     }
   } else {
-    for (const [key, item] of Object.entries(value)) {
-      for (const [at, changed] of changesOf(item as Json, `${place}.${key}`)) yield [at, { ...value, [key]: changed }];
+    const object = value as JsonObject;
+    for (const [key, item] of Object.entries(object)) {
+      for (const [at, changed] of changesOf(item, `${place}.${key}`)) yield [at, { ...object, [key]: changed }];
     }
   }
 }
@@ -150,7 +154,7 @@ test("whatever differs in a call, its block differs", () => {
   });
   const shown = show(block);
   let checked = 0;
-  for (const [place, body] of changesOf(block.body as unknown as Json, "")) {
+  for (const [place, body] of changesOf(block.body, "")) {
     const changed = { ...block, body: body as unknown as typeof block.body };
     if (place === ".expires") changed.body = { ...block.body, expires: "2999-01-01T00:00:00.001Z" as typeof block.body.expires };
     assert.notEqual(show(changed), shown, place);
