@@ -9,7 +9,7 @@ import { CREDENTIAL_PLACES } from "../policy/credential-places.ts";
 import { HOST_EXECUTED_PLACES } from "./host-executed.ts";
 
 /** More than this isn't looked through: then nothing runs, since what wasn't seen can't be covered. */
-export const MAX_ENTRIES = 200_000;
+const MAX_ENTRIES = 200_000;
 
 export interface FoundPlaces {
   /** Places of credentials, and folders that can't be listed, which could hold some. */
