@@ -157,6 +157,37 @@ test("a second brokerd on the same home is refused in one line, and the first go
   assertClean(await trial.ended());
 });
 
+test("a second trial in the same home is refused in one line, and the first goes on", async () => {
+  await using folder = await trialFolder();
+  await using trial = new Trial(folder.home, ["--runtime", "process"]);
+  trial.type("read the file todo.md in my notes");
+  await trial.until(/water the tomatoes/u);
+  await using second = new Trial(folder.home, ["--runtime", "process", "--say", "hello"]);
+  const refused = await second.ended();
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /^boxmaker: [^\n]*docs\/runbook\.md#home-in-use\n$/u);
+  trial.type("read the file bread.md in my notes");
+  await trial.until(/350 g water/u);
+  trial.leave();
+  assertClean(await trial.ended());
+});
+
+test("a box that can't start says why in its last line, and a session that can't be starts none", async () => {
+  await using folder = await trialFolder();
+  await using model = new Trial(folder.home, ["--runtime", "process", "--model", "nonsense", "--say", "hello"]);
+  const failed = await model.ended();
+  assert.equal(failed.code, 1);
+  assert.match(failed.stderr, /^home: [^\n]*\nboxmaker: can't use "nonsense" as model: [^\n]*#model-server-not-found\n$/u);
+  await using session = new Trial(folder.home, ["--session", "../x", "--say", "hello"]);
+  const refused = await session.ended();
+  assert.equal(refused.code, 2);
+  assert.match(refused.stderr, /^boxmaker: "\.\.\/x" is no session id: [^\n]*\n$/u);
+  await using flag = new Trial(folder.home, ["--runtime", "foo\u001b[2J"]);
+  const usage = await flag.ended();
+  assert.equal(usage.code, 2);
+  assert.match(usage.stderr, /^boxmaker: option '--runtime <name>' argument 'foo\\u\{?0*1b/u);
+});
+
 test("SIGTERM stops every role and verifies the log", async () => {
   await using folder = await trialFolder();
   await using trial = new Trial(folder.home, ["--runtime", "process"]);

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /** The boxmaker program: commands, signals, exit codes. */
-import { RuntimeName } from "@boxmaker/proto";
+import { escapeLayoutText, RuntimeName } from "@boxmaker/proto";
 import { Command, CommanderError, Option } from "commander";
 
 const VERSION = "0.1.0";
@@ -26,7 +26,7 @@ function program(): Command {
     .description("Starts and watches the roles of a box on this machine.")
     .version(VERSION)
     .exitOverride()
-    .showHelpAfterError(false);
+    .configureOutput({ writeErr: (text) => void process.stderr.write(escapeLayoutText(text).replace(/^error: /u, "boxmaker: ")) });
 
   root
     .command("try")
@@ -34,7 +34,7 @@ function program(): Command {
       "a whole box for one chat: sample notes and grants, the best sandbox and model server found, a verified log at the end",
     )
     .option("--home <dir>", "where the box keeps everything", "boxmaker-try")
-    .option("--say <text>", "one turn with this text, then the end")
+    .option("--say <text>", "one turn with this text, then the end; the answer goes to standard output")
     .option("--session <id>", "go on with this session, or start it")
     .option("--json", "with --say: events as JSON lines on standard error", false)
     .option("--model <url>", "the model server, or `demo` for the built-in stand-in")

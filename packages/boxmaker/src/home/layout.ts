@@ -32,7 +32,7 @@ export function hasRoomForSockets(home: string): boolean {
  */
 export function layoutOf(home: string, run: string = join(resolve(home), "run")): LayoutResult {
   const root = AbsPath.safeParse(resolve(home));
-  if (!root.success || /[:,]/u.test(root.data)) {
+  if (home === "" || !root.success || /[:,]/u.test(root.data)) {
     return {
       kind: "invalid",
       problem: `can't use ${quoteText(home)} as home: expected a path without ':', ',' and control characters`,

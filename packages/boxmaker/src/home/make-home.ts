@@ -1,32 +1,89 @@
 /** Makes a home, and never overwrites what the owner may have changed in one. */
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { quoteText } from "@boxmaker/proto";
 import type { Layout } from "./layout.ts";
 import { sampleFiles } from "./sample-files.ts";
 
-async function writeNew(path: string, text: string): Promise<boolean> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+/** What is there now; or one line, without a pointer, that says why there is no home. */
+export type HomeMaking =
+  | { readonly kind: "made"; readonly isNew: boolean }
+  | { readonly kind: "refused"; readonly problem: string };
+
+/** What a home may hold before it has its grants. */
+const OF_A_HOME: ReadonlySet<string> = new Set([
+  "notes",
+  "etc",
+  "audit",
+  "memory",
+  "sessions",
+  "run",
+  "broker",
+  "gateway",
+  "roles.log",
+]);
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
+}
+
+/**
+ * Makes a directory and what is missing above it. Node's own `recursive` never comes to an end where a file system holds no new
+ * directories and calls that ENOENT, as /proc does.
+ *
+ * @returns whether it wasn't there
+ */
+async function makeDirectory(path: string): Promise<boolean> {
   try {
-    await writeFile(path, text, { flag: "wx", mode: 0o600 });
+    await mkdir(path, { mode: 0o700 });
     return true;
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
-    throw error;
+    if (hasCode(error, "EEXIST") && (await stat(path)).isDirectory()) return false;
+    const parent = dirname(path);
+    if (!hasCode(error, "ENOENT") || parent === path || !(await makeDirectory(parent))) throw error;
+    await mkdir(path, { mode: 0o700 });
+    return true;
+  }
+}
+
+async function writeNew(path: string, text: string): Promise<void> {
+  await makeDirectory(dirname(path));
+  try {
+    await writeFile(path, text, { flag: "wx", mode: 0o600 });
+  } catch (error) {
+    // What is there is the owner's.
+    if (!hasCode(error, "EEXIST")) throw error;
   }
 }
 
 /**
  * Makes the directories, sample notes and sample grants that aren't there yet. Grants and notes are written only into a home that has
- * no grants directory, so that a grant which the owner deleted doesn't come back.
- *
- * @returns whether the home was new
- * @throws {Error} when something can't be written
+ * no grants directory, so that a grant which the owner deleted doesn't come back; and nothing into a folder of other things.
  */
-export async function makeHome(layout: Layout): Promise<boolean> {
-  await mkdir(layout.home, { recursive: true, mode: 0o700 });
-  const isNew = (await mkdir(layout.grants, { recursive: true, mode: 0o700 })) !== undefined;
-  if (isNew) for (const { path, text } of sampleFiles(layout)) await writeNew(join(layout.home, path), text);
-  await mkdir(join(layout.home, "sessions"), { recursive: true, mode: 0o700 });
-  await mkdir(join(layout.home, "memory"), { recursive: true, mode: 0o700 });
-  return isNew;
+export async function makeHome(layout: Layout): Promise<HomeMaking> {
+  const { home, grants } = layout;
+  try {
+    await makeDirectory(home);
+    const foreign = (await readdir(home)).find((name) => !OF_A_HOME.has(name));
+    const hasGrants = await stat(grants).then(
+      (found) => found.isDirectory(),
+      () => false,
+    );
+    if (foreign !== undefined && !hasGrants) {
+      const problem = `can't use ${quoteText(home)} as home: it holds ${quoteText(foreign)}, expected a new or empty folder, or a home`;
+      return { kind: "refused", problem };
+    }
+    const isNew = await makeDirectory(grants);
+    if (isNew) for (const { path, text } of sampleFiles(layout)) await writeNew(join(home, path), text);
+    await makeDirectory(join(home, "sessions"));
+    await makeDirectory(join(home, "memory"));
+    return { kind: "made", isNew };
+  } catch (error) {
+    // Whatever was made is empty or a sample; without the rest nothing is started.
+    const why = error instanceof Error ? error.message : "an unknown error";
+    return {
+      kind: "refused",
+      problem: `can't make ${quoteText(home)} a home: ${quoteText(why)}, expected a folder that you can write`,
+    };
+  }
 }

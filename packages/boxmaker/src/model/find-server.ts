@@ -17,6 +17,17 @@ const MAX_ANSWER = 1024 * 1024;
 /** A foreign format, read leniently: only the first model's id is used. */
 const ModelList = z.looseObject({ data: z.tuple([z.looseObject({ id: z.string() })], z.unknown()) });
 
+/**
+ * The base address in what an owner calls a server's address: `/v1` at its end, as clients of OpenAI's API want it, is left out.
+ * `undefined` for what is no http or https address, or one with a path, a query or a user name.
+ */
+export function baseAddress(text: string): string | undefined {
+  if (!URL.canParse(text)) return undefined;
+  const { protocol, username, password, pathname, search, hash, origin } = new URL(text);
+  if (!/^https?:$/u.test(protocol) || !/^\/(v1\/?)?$/u.test(pathname)) return undefined;
+  return `${username}${password}${search}${hash}` === "" ? origin : undefined;
+}
+
 /** Asks a server which models it has. `undefined` where it isn't an OpenAI-compatible server or doesn't answer in time. */
 export async function probeServer(url: string): Promise<FoundServer | undefined> {
   try {

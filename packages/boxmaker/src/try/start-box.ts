@@ -3,7 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { quoteText, type RuntimeName } from "@boxmaker/proto";
 import type { Layout } from "../home/layout.ts";
-import { findServer, probeServer } from "../model/find-server.ts";
+import { baseAddress, findServer, probeServer } from "../model/find-server.ts";
 import { daemonProgram, type Program } from "../roles/role-program.ts";
 import type { Supervisor } from "../roles/supervisor.ts";
 import { brokerdToml, loopdToml } from "./config-files.ts";
@@ -39,9 +39,12 @@ function urlIn(readyLine: string): string | undefined {
 async function openModel(options: StartOptions): Promise<{ url: string; model: string } | string> {
   const { supervisor, say } = options;
   if (options.model !== undefined && options.model !== "demo") {
-    const named = await probeServer(options.model);
+    const address = baseAddress(options.model);
+    if (address === undefined)
+      return `can't use ${quoteText(options.model)} as model: expected \`demo\` or an address such as http://127.0.0.1:8080; see docs/runbook.md#model-server-not-found`;
+    const named = await probeServer(address);
     if (named === undefined)
-      return `no OpenAI-compatible server answers at ${quoteText(options.model)}; see docs/runbook.md#model-server-not-found`;
+      return `no OpenAI-compatible server answers at ${quoteText(address)}: start it first, or use \`--model demo\`; see docs/runbook.md#model-server-not-found`;
     say(`model: ${quoteText(named.model)} at ${named.url}`);
     return named;
   }

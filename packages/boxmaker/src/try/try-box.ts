@@ -1,11 +1,11 @@
 /** `boxmaker try`: a whole box on this machine for one chat, and a verified log at its end. */
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
 import { appendFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { systemClock } from "@boxmaker/edge/log";
-import type { RuntimeName } from "@boxmaker/proto";
+import { quoteText, type RuntimeName, SessionId } from "@boxmaker/proto";
+import { lockHome } from "../home/home-lock.ts";
 import { hasRoomForSockets, type Layout, layoutOf } from "../home/layout.ts";
 import { makeHome } from "../home/make-home.ts";
 import { statusOfSignal, terminalProgram } from "../roles/role-program.ts";
@@ -54,10 +54,14 @@ async function onTerminal(args: readonly string[], stdout: "inherit" | typeof ST
 /**
  * Runs the box until the chat ends or `stop` aborts, stops every role, and verifies the log.
  *
- * @returns the exit status: the chat's own, or 1 where the box didn't start or the log doesn't verify
+ * @returns the exit status: the chat's own, 1 where the box didn't start or the log doesn't verify, 2 for a session that can't be
  */
 export async function tryBox(options: TryOptions): Promise<number> {
-  const { print } = options;
+  const { print, session } = options;
+  if (session !== undefined && !SessionId.safeParse(session).success) {
+    print(`boxmaker: ${quoteText(session)} is no session id: expected lower-case letters, digits and "-", at most 64`);
+    return 2;
+  }
   const home = resolve(options.home);
   const run = hasRoomForSockets(home) ? undefined : await mkdtemp(join(tmpdir(), "boxmaker-"));
   try {
@@ -74,8 +78,20 @@ export async function tryBox(options: TryOptions): Promise<number> {
 
 async function runBox(options: TryOptions, layout: Layout): Promise<number> {
   const { print, stop } = options;
-  const isNew = await makeHome(layout);
-  print(`home: ${layout.home}${isNew ? " (new: sample notes in notes/, sample grants in etc/grants/)" : ""}`);
+  const making = await makeHome(layout);
+  if (making.kind === "refused") {
+    print(`boxmaker: ${making.problem}; see docs/runbook.md#home-invalid`);
+    return 1;
+  }
+  const locking = await lockHome(layout.home);
+  if (locking.kind === "held") {
+    print(
+      `boxmaker: a box runs in ${quoteText(layout.home)} already: end it, or use another --home; see docs/runbook.md#home-in-use`,
+    );
+    return 1;
+  }
+  await using _lock = locking.lock;
+  print(`home: ${layout.home}${making.isNew ? " (new: sample notes in notes/, sample grants in etc/grants/)" : ""}`);
   const rolesLog = join(layout.home, "roles.log");
   let writing: Promise<void> = Promise.resolve();
   const supervisor = new Supervisor({
@@ -87,10 +103,13 @@ async function runBox(options: TryOptions, layout: Layout): Promise<number> {
     },
   });
   let status = 1;
+  let chatted = false;
   try {
     const started = await startBox({ layout, model: options.model, runtime: options.runtime, supervisor, say: print });
     if (started.kind === "failed") print(`boxmaker: ${started.problem}`);
-    else if (!stop.aborted) {
+    else if (stop.aborted) print("boxmaker: told to end before the chat began");
+    else {
+      chatted = true;
       options.onChat(true);
       status = await onTerminal(chatArguments(options, layout), "inherit", stop);
     }
@@ -99,8 +118,8 @@ async function runBox(options: TryOptions, layout: Layout): Promise<number> {
     await supervisor.stop();
     await writing;
   }
-  // A box that never came as far as its log has none to verify.
-  if (!existsSync(layout.audit)) return status;
+  // Where there was no chat, the line that says why is to be the last.
+  if (!chatted) return status;
   const verified = await onTerminal(["audit", "verify", "--home", layout.home], STDERR, new AbortController().signal);
   return verified === 0 ? status : 1;
 }

@@ -17,7 +17,7 @@ test("layoutOf() resolves a relative home, and refuses what can't be mounted", (
   const relative = layoutOf("a/../b");
   assert.ok(relative.kind === "ok");
   assert.equal(relative.layout.home, `${process.cwd()}/b`);
-  for (const home of ["/srv/a:b", "/srv/a,b", "/srv/a\nb", "/"]) {
+  for (const home of ["", "/srv/a:b", "/srv/a,b", "/srv/a\nb", "/"]) {
     const refused = layoutOf(home);
     assert.equal(refused.kind, "invalid", home);
     if (refused.kind === "invalid") assert.doesNotMatch(refused.problem, /\n/u);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import { test } from "node:test";
-import { findServer, probeServer } from "../../src/model/find-server.ts";
+import { baseAddress, findServer, probeServer } from "../../src/model/find-server.ts";
 import { parseListeners } from "../../src/model/listeners.ts";
 
 /** What `probeServer` makes of a server that answers like this. */
@@ -73,4 +73,28 @@ test("parseListeners() finds what listens on loopback, with its user, in both ta
     { port: 80, uid: 0 },
   ]);
   assert.deepEqual(parseListeners(""), []);
+});
+
+test("baseAddress() takes an address with or without /v1, and nothing that has more to it", () => {
+  for (const [text, address] of [
+    ["http://127.0.0.1:8080", "http://127.0.0.1:8080"],
+    ["http://localhost:11434/v1", "http://localhost:11434"],
+    ["https://models.example/v1/", "https://models.example"],
+    ["http://[::1]:8000/", "http://[::1]:8000"],
+  ] as const)
+    assert.equal(baseAddress(text), address, text);
+  for (const text of [
+    "",
+    "nonsense",
+    "127.0.0.1:8080",
+    "localhost:8080",
+    "file:///v1",
+    "http://host/v2",
+    "http://host/v1/models",
+    "http://me@host",
+    "http://:secret@host",
+    "http://host/?key=1",
+    "http://host/#v1",
+  ])
+    assert.equal(baseAddress(text), undefined, text);
 });
