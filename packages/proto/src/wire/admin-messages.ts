@@ -81,7 +81,7 @@ export type ApproveOutcome = z.infer<typeof ApproveOutcome>;
 export const ApproveResult = z.strictObject({ kind: z.literal("approve_result"), body: ApproveOutcome }).readonly();
 export const AdminOk = message("ok", {});
 
-/** One fault of a grants directory: `file` relative to it, `line` from 1 (0 where the fault is the whole file's). */
+/** One fault of a grants directory: the escaped path of the `file` (or of the directory itself) and the `line`, from 1. */
 export const GrantProblem = z.strictObject({ file: z.string(), line: SafeInteger, problem: z.string() }).readonly();
 export type GrantProblem = z.infer<typeof GrantProblem>;
 export const GrantsReport = message("grants_report", { grants: SafeInteger, problems: z.array(GrantProblem).readonly() });
