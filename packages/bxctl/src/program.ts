@@ -77,7 +77,8 @@ function buildProgram(io: ProcessIo, finish: (status: ExitStatus) => void): Comm
     .option("--json", "one line of JSON")
     .action(async ({ json = false }: Flags, command: Command) => {
       const { listApprovals } = await import("./approvals/approval-commands.ts");
-      finish(await listApprovals({ socket: placesOf(command).adminSocket, ...(await screens()) }, json));
+      const places = placesOf(command);
+      finish(await listApprovals({ socket: places.adminSocket, ...(await screens()) }, json, places));
     });
 
   add(root, "approve <id>", "shows a waiting call and lets it run", "bxctl approve 41")

@@ -1,6 +1,7 @@
 /** Approving and refusing: what brokerd is asked, and what its answers mean for the owner. */
 import { type ApprovalId, type Hash32, unreachable } from "@boxmaker/proto";
 import { type AdminReply, askAdmin } from "../box/ask-admin.ts";
+import type { Places } from "../box/places.ts";
 import { phraseDenial } from "./denial-phrase.ts";
 import type { ShownAsk } from "./describe-ask.ts";
 
@@ -41,7 +42,8 @@ export async function refuseAsk(socket: string, approval: ApprovalId, reason: st
   return { kind: "refused", line: `approval ${approval}: refused, it doesn't run` };
 }
 
-/** Where a waiting call can be answered from another terminal. */
-export function phraseElsewhere({ ask, digest }: ShownAsk): string {
-  return `answer with: bxctl approve ${ask.approval} --digest ${digest}, or: bxctl refuse ${ask.approval}`;
+/** How a waiting call can be answered from another terminal, with {@link Places.adminFlags}: what stands there can be pasted. */
+export function phraseElsewhere({ ask, digest }: ShownAsk, { adminFlags }: Pick<Places, "adminFlags">): string {
+  const { approval } = ask;
+  return `answer with: bxctl approve ${approval} --digest ${digest}${adminFlags}, or: bxctl refuse ${approval}${adminFlags}`;
 }

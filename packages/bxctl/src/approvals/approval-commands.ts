@@ -3,6 +3,7 @@
 import { systemClock } from "@boxmaker/edge/log";
 import { Hash32, parseApprovalId, quoteText, unreachable } from "@boxmaker/proto";
 import { askAdmin } from "../box/ask-admin.ts";
+import type { Places } from "../box/places.ts";
 import type { ExitStatus } from "../process-io.ts";
 import { jsonLine } from "../terminal/json-line.ts";
 import type { Screen } from "../terminal/screen.ts";
@@ -19,7 +20,11 @@ export interface ApprovalCommand {
 const MAX_REASON = 1000;
 
 /** Every call that waits, whole. One that is answered while the list is being read is left out. */
-export async function listApprovals({ socket, out, err }: ApprovalCommand, json: boolean): Promise<ExitStatus> {
+export async function listApprovals(
+  { socket, out, err }: ApprovalCommand,
+  json: boolean,
+  places: Pick<Places, "adminFlags">,
+): Promise<ExitStatus> {
   const list = await askAdmin(socket, { kind: "approvals", body: {} }, "approval_list");
   if (list.kind !== "answer") {
     err.line(`bxctl: ${list.problem}`);
@@ -41,7 +46,7 @@ export async function listApprovals({ socket, out, err }: ApprovalCommand, json:
   if (shown.length === 0) out.line("no call waits for an approval");
   for (const block of shown) {
     showAsk(out, block, systemClock.now());
-    out.line(`  ${phraseElsewhere(block)}`);
+    out.line(`  ${phraseElsewhere(block, places)}`);
   }
   return 0;
 }

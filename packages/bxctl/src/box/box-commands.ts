@@ -34,11 +34,11 @@ export async function showStatus({ places, out, err, json }: BoxCommand): Promis
     out.line(
       `audit     ${audit === "open" ? `open, ${head} records` : "stopped: every call is denied; see docs/runbook.md#audit-unavailable"}`,
     );
-    out.line(`approvals ${pending === 0 ? "none waiting" : `${pending} waiting: bxctl approvals`}`);
+    out.line(`approvals ${pending === 0 ? "none waiting" : `${pending} waiting: bxctl approvals${places.adminFlags}`}`);
   }
   if (loop.kind === "sessions" && !json) {
     const busy = loop.sessions.filter((session) => session.busy).length;
-    out.line(`loopd     ${loop.sessions.length} sessions, ${busy} in a turn`);
+    out.line(`loopd     ${loop.sessions.length} ${loop.sessions.length === 1 ? "session" : "sessions"}, ${busy} in a turn`);
   }
   if (json) {
     const sessions = loop.kind === "sessions" ? loop.sessions.length : null;

@@ -20,7 +20,7 @@ async function showWaiting(
     return;
   }
   showAsk(err, block.body, clock.now());
-  err.line(`waiting; ${phraseElsewhere(block.body)}`);
+  err.line(`waiting; ${phraseElsewhere(block.body, places)}`);
 }
 
 /** Returns 1 where the turn has no answer. */

@@ -55,19 +55,19 @@ test("approvals shows every waiting call whole, and leaves out what was answered
         : request.kind === "approval" && request.body.approval === 42
           ? GONE
           : askBlock(),
-    (at) => listApprovals(at, false),
+    (at) => listApprovals(at, false, { adminFlags: " --home /srv/box" }),
   );
   assert.deepEqual([status, err], [0, ""]);
   assert.match(
     out,
-    /^approval 41: shell\n {2}command(.*\n)* {2}answer with: bxctl approve 41 --digest [0-9a-f]{64}, or: bxctl refuse 41\n$/u,
+    /^approval 41: shell\n {2}command(.*\n)* {2}answer with: bxctl approve 41 --digest [0-9a-f]{64} --home \/srv\/box, or: bxctl refuse 41 --home \/srv\/box\n$/u,
   );
 });
 
 test("approvals --json is one line of JSON with the whole calls", async () => {
   const { out } = await run(
     (request) => (request.kind === "approvals" ? listOf(41) : askBlock()),
-    (at) => listApprovals(at, true),
+    (at) => listApprovals(at, true, { adminFlags: " --home /srv/box" }),
   );
   assert.deepEqual(JSON.parse(out), [askBlock().body]);
   assert.equal(out.indexOf("\n"), out.length - 1);
@@ -76,7 +76,7 @@ test("approvals --json is one line of JSON with the whole calls", async () => {
 test("approvals says that nothing waits", async () => {
   const { status, out } = await run(
     () => listOf(),
-    (at) => listApprovals(at, false),
+    (at) => listApprovals(at, false, { adminFlags: " --home /srv/box" }),
   );
   assert.deepEqual([status, out], [0, "no call waits for an approval\n"]);
 });
@@ -141,7 +141,7 @@ test("what brokerd refuses is one escaped line and a failure", async () => {
   for (const detail of HOSTILE) {
     const refused: AdminAnswer = { kind: "error", body: { code: "internal", detail } };
     for (const command of [
-      (at: Command) => listApprovals(at, false),
+      (at: Command) => listApprovals(at, false, { adminFlags: " --home /srv/box" }),
       (at: Command) => approveCommand(at, "41", undefined),
       (at: Command) => refuseCommand(at, "41", undefined),
     ]) {
@@ -156,7 +156,7 @@ test("what brokerd refuses is one escaped line and a failure", async () => {
 test("an answer of another kind than the one due is a failure with a pointer", async () => {
   const { status, err } = await run(
     () => ({ kind: "ok", body: {} }),
-    (at) => listApprovals(at, false),
+    (at) => listApprovals(at, false, { adminFlags: " --home /srv/box" }),
   );
   assert.deepEqual(
     [status, err],

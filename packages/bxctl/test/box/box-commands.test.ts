@@ -26,7 +26,7 @@ async function run(box: Box, command: (at: BoxCommand) => Promise<number>, json 
   const out = memoryScreen();
   const err = memoryScreen();
   const status = await command({ places: findPlaces({ home: home.path }, {}), out: out.screen, err: err.screen, json });
-  return { status, out: out.stream.text, err: err.stream.text.replaceAll(home.path, "HOME") };
+  return { status, out: out.stream.text.replaceAll(home.path, "HOME"), err: err.stream.text.replaceAll(home.path, "HOME") };
 }
 
 const TIME = "2026-09-18T15:30:12.000Z";
@@ -61,7 +61,7 @@ test("status says what both roles are doing", async () => {
     out: `brokerd   0.1.0, since ${TIME}, runtime podman
 grants    3 in force
 audit     open, 7 records
-approvals 1 waiting: bxctl approvals
+approvals 1 waiting: bxctl approvals --home HOME
 loopd     2 sessions, 1 in a turn
 `,
     err: "",
@@ -181,8 +181,20 @@ test("the home is --home, else $BOXMAKER_HOME, else the default; relative ones a
     audit: "/srv/box/audit",
     loopSocket: "/srv/box/run/loop/loop.sock",
     adminSocket: "/srv/box/run/admin/admin.sock",
+    adminFlags: " --home /srv/box",
   });
   assert.equal(findPlaces({ home: "box" }, { BOXMAKER_HOME: "/srv/box" }).home, `${process.cwd()}/box`);
   const { loopSocket, adminSocket } = findPlaces({ socket: "l.sock", adminSocket: "/a.sock" }, {});
   assert.deepEqual([loopSocket, adminSocket], [`${process.cwd()}/l.sock`, "/a.sock"]);
+});
+
+test("the flags that lead another bxctl to the same brokerd can be pasted into a shell, and nothing in them reaches the terminal raw", () => {
+  assert.equal(findPlaces({}, {}).adminFlags, "");
+  assert.equal(findPlaces({ home: "/srv/my box's" }, {}).adminFlags, " --home '/srv/my box'\\''s'");
+  assert.equal(
+    findPlaces({ home: "/srv/box", adminSocket: "/tmp/x/admin.sock" }, {}).adminFlags,
+    " --admin-socket /tmp/x/admin.sock",
+  );
+  assert.equal(findPlaces({ home: "/srv/box", adminSocket: "/srv/box/run/admin/admin.sock" }, {}).adminFlags, " --home /srv/box");
+  assert.equal(findUnsafe(findPlaces({ home: "/srv/\u001b[2J" }, {}).adminFlags), undefined);
 });

@@ -15,7 +15,10 @@ test("--say shows a waiting call whole on standard error, doesn't ask, and waits
   });
   await using program = new BxctlProcess(["chat", "--session", "a", "--say", "hi", "--home", home.path]);
   program.write("41\n");
-  await program.wrote("stderr", /waiting; answer with: bxctl approve 41 --digest [0-9a-f]{64}, or: bxctl refuse 41\n/u);
+  await program.wrote(
+    "stderr",
+    /waiting; answer with: bxctl approve 41 --digest [0-9a-f]{64} --home \/\S+, or: bxctl refuse 41 --home \/\S+\n/u,
+  );
   assert.match(
     program.stderr,
     /approval 41: shell\n {2}command {5}2 lines, 23 bytes, no newline at the end:\n {4}\| "wc -l todo\.md"\n {4}\| "rm -r old"\n/u,
