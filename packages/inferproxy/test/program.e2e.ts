@@ -115,7 +115,7 @@ test("inferproxy exits with 1 and one line without its key, its certificates or 
       stderr: `inferproxy: cannot read the certificates in "${ca}" (${code}); see docs/runbook.md#inferproxy-ca-file\n`,
     });
   }
-  await mkdir(join(directory.path, "run", "infer.sock"), { recursive: true });
+  await mkdir(join(directory.path, "run", "infer.sock"), { recursive: true, mode: 0o700 });
   assert.deepEqual(await run(args), {
     code: 1,
     stdout: "",
