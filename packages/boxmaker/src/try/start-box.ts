@@ -81,7 +81,7 @@ async function startBroker(options: StartOptions): Promise<BoxStart> {
     if (!/#runtime-[a-z-]+$/u.test(started.problem)) return failed(started.problem);
     passedOver.push(`${choice.runtime}: ${started.problem.replace(/^brokerd: /u, "")}`);
   }
-  return failed(passedOver.at(-1) ?? "no runtime was named; see docs/runbook.md#runtime-unavailable");
+  return failed(`no way to run tools can be used here: ${passedOver.join("; ")}; see docs/runbook.md#runtime-unavailable`);
 }
 
 /** Starts model, inferproxy, brokerd and loopd. What was started is the supervisor's to stop, whatever this returns. */

@@ -46,10 +46,15 @@ export function phraseLabel(label: Label): string {
 /** Said in words: the places are many, few of them exist, and brokerd hides them in every box. */
 const HIDDEN_ALWAYS = "the usual places of credentials (.ssh, .gnupg, .aws, .env, browser profiles, …)";
 
+function phraseRuntime({ runtime, image }: RunPlan): string {
+  if (runtime === "process") return "process: WITHOUT a sandbox, held by checks of its own";
+  return image === null ? runtime : `${runtime}, image ${quoteText(image)}`;
+}
+
 function planRows(run: RunPlan): readonly Row[] {
   const mounts = run.mounts.map(({ path, writable }) => `${quoteText(path)} ${writable ? "writable" : "read-only"}`);
   return [
-    ...field("runs in", [run.image === null ? run.runtime : `${run.runtime}, image ${quoteText(run.image)}`]),
+    ...field("runs in", [phraseRuntime(run)]),
     ...field("mounts", mounts.length === 0 ? ["none"] : mounts),
     ...field("hidden", mounts.length === 0 ? [] : [...run.masked.map((path) => quoteText(path)), HIDDEN_ALWAYS]),
     ...field(

@@ -60,7 +60,10 @@ test("hosts, an untrusted result, and no change of what was seen are said", () =
     }),
   );
   assert.match(text, /\n {2}url {9}"https:\/\/example\.org\/a"\n/u);
-  assert.match(text, /\n {2}runs in {5}process\n {2}mounts {6}none\n {2}network {5}"example\.org"\n {14}"\*\.example\.net"\n/u);
+  assert.match(
+    text,
+    /\n {2}runs in {5}process: WITHOUT a sandbox, held by checks of its own\n {2}mounts {6}none\n {2}network {5}"example\.org"\n {14}"\*\.example\.net"\n/u,
+  );
   assert.match(
     text,
     /\n {2}result is {3}public, untrusted\n {2}seen so far public, untrusted\n {2}seen after {2}public, untrusted \(no change\)\n/u,
@@ -102,6 +105,14 @@ test("a megabyte is shown whole, and no hostile text steers the terminal or reac
 
 test("the names of grants and files are escaped", () => {
   for (const text of HOSTILE) assert.equal(findUnsafe(show(askBlock({ grant: text, grant_file: text }), 80)), undefined);
+});
+
+test("the block says that a process is no sandbox", () => {
+  const { run } = askBlock().body.ask;
+  assert.match(
+    show(askBlock({ run: { ...run, runtime: "process", image: null } })),
+    /^ {2}runs in {5}process: WITHOUT a sandbox/mu,
+  );
 });
 
 test("the block says in capitals what is not hidden, and when programs of the host may be changed", () => {
