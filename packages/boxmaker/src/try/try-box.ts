@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { systemClock } from "@boxmaker/edge/log";
 import { quoteText, type RuntimeName, SessionId } from "@boxmaker/proto";
-import { lockHome } from "../home/home-lock.ts";
+import { lockHome } from "../home/lock-socket.ts";
 import { hasRoomForSockets, type Layout, layoutOf } from "../home/layout.ts";
 import { makeHome } from "../home/make-home.ts";
 import { statusOfSignal, terminalProgram } from "../roles/role-program.ts";

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { lockHome } from "../../src/home/home-lock.ts";
+import { lockHome } from "../../src/home/lock-socket.ts";
 
 test("lockHome() holds a home under each of its names until it is disposed of, and leaves no file", async () => {
   const folder = await mkdtemp(join(tmpdir(), "boxmaker-lock-"));
