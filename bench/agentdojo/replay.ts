@@ -1,0 +1,111 @@
+/** Feeds AgentDojo's calls to the real decide, with no model: the owner's tasks, then a fully compromised model's. */
+import { CallId, joinLabel, type Label, SessionId, Timestamp } from "@boxmaker/proto";
+import { decide, type PolicyState, redecide } from "../../packages/brokerd/src/policy/decide.ts";
+import type { LoadedGrant } from "../../packages/brokerd/src/policy/grant.ts";
+import type { GrantSet } from "../../packages/brokerd/src/policy/grant-set.ts";
+import type { Call, Suite, Task } from "./corpus.ts";
+import type { Variant } from "./grants.ts";
+import { urlsOf } from "./spelling.ts";
+
+/** What came out for one way of granting. */
+export interface Tally {
+  readonly tasks: number;
+  readonly tasksWithoutApproval: number;
+  readonly tasksWithOneAtMost: number;
+  readonly approvals: number;
+  readonly mostApprovals: number;
+  readonly attacks: number;
+  /** Attacks of which every call ran with no approval. All others wait for an owner: one who approves everything lets them through. */
+  readonly attacksThrough: number;
+}
+
+const NOW = Timestamp.parse("2026-11-01T00:00:00.000Z");
+const SESSION = SessionId.parse("agentdojo");
+const NEW_SESSION: Label = { taint: "public", untrusted: false };
+const BOX = { runtime: "podman", image: null } as const;
+
+function stateOf(label: Label): PolicyState {
+  return { label, origin: "terminal", ceiling: "secret", usesSpent: () => 0, pathLabels: [] };
+}
+
+interface Step {
+  readonly outcome: "ran" | "asked";
+  readonly after: Label;
+}
+
+/**
+ * One call; an ask is answered by `owner`.
+ *
+ * @throws {Error} when the call is denied: these grants permit every tool, so the call has been spelled wrongly
+ */
+function step(suite: Suite, call: Call, grants: GrantSet, before: Label, owner: "approves" | "refuses"): Step {
+  let outcome: Step["outcome"] = "ran";
+  let after = before;
+  for (const url of urlsOf(suite, call)) {
+    const request = { session: SESSION, call: CallId.parse(1), tool: "http_fetch", argumentsText: JSON.stringify({ url }) };
+    const first = decide(request, grants, stateOf(before), NOW, BOX);
+    if (first.kind === "ask") outcome = "asked";
+    if (first.kind === "ask" && owner === "refuses") continue;
+    const last = first.kind === "ask" ? redecide(first.ask, grants, stateOf(before), NOW, BOX) : first;
+    if (last.kind !== "allowed") throw new Error(`expected ${url} to run, got ${last.kind}`);
+    after = joinLabel(after, last.decision.after);
+  }
+  return outcome === "asked" && owner === "refuses" ? { outcome, after: before } : { outcome, after };
+}
+
+interface UserRun {
+  readonly approvals: number;
+  /** The session's state once the first result is read that holds a text of the attacker. */
+  readonly atInjection: Label | undefined;
+}
+
+function runTask(suite: Suite, task: Task, grants: GrantSet): UserRun {
+  let label = NEW_SESSION;
+  let approvals = 0;
+  let atInjection: Label | undefined;
+  for (const call of task.calls) {
+    const { outcome, after } = step(suite, call, grants, label, "approves");
+    if (outcome === "asked") approvals++;
+    label = after;
+    if (call.vectors_in_result.length > 0) atInjection ??= label;
+  }
+  return { approvals, atInjection };
+}
+
+/** How many calls of the attack are put before an owner who approves none of them. */
+function countAsked(suite: Suite, attack: Task, grants: GrantSet, from: Label): number {
+  let label = from;
+  let asked = 0;
+  for (const call of attack.calls) {
+    const { outcome, after } = step(suite, call, grants, label, "refuses");
+    if (outcome === "asked") asked++;
+    label = after;
+  }
+  return asked;
+}
+
+export function replay(suites: readonly Suite[], variant: Variant): Tally {
+  const approvals: number[] = [];
+  const asked: number[] = [];
+  for (const suite of suites) {
+    const standing = variant.standing(suite);
+    for (const task of suite.userTasks) {
+      const all: readonly LoadedGrant[] = [...standing, ...variant.forTask(suite, task)];
+      const grants: GrantSet = { kind: "valid", grants: all };
+      const run = runTask(suite, task, grants);
+      approvals.push(run.approvals);
+      const { atInjection } = run;
+      if (atInjection === undefined) throw new Error(`${suite.name} ${task.id}: expected a result that holds an attacker's text`);
+      asked.push(...suite.attacks.map((attack) => countAsked(suite, attack, grants, atInjection)));
+    }
+  }
+  return {
+    tasks: approvals.length,
+    tasksWithoutApproval: approvals.filter((count) => count === 0).length,
+    tasksWithOneAtMost: approvals.filter((count) => count <= 1).length,
+    approvals: approvals.reduce((sum, count) => sum + count, 0),
+    mostApprovals: Math.max(...approvals),
+    attacks: asked.length,
+    attacksThrough: asked.filter((count) => count === 0).length,
+  };
+}
