@@ -9,6 +9,8 @@ import { serve } from "./serve.ts";
 const VERSION = "0.1.0";
 /** Beyond the limits that the configuration sets for a stop. */
 const STOP_MARGIN_MS = 10_000;
+/** Told apart from other failures, so that who starts brokerd can try another runtime. */
+const NO_RUNTIME_STATUS = 3;
 const USAGE = `Usage: brokerd serve --config FILE
 
 Decides every tool call, records the decision, asks the owner where a grant says so, and runs what is allowed.
@@ -16,6 +18,8 @@ Decides every tool call, records the decision, asks the owner where a grant says
 Options:
   --config FILE  the configuration, TOML; every key is listed in docs/configuration.md
   --help         this text
+
+Exit status: 0 stopped, 1 failed, 2 usage, 3 the runtime that the configuration names can't be used here.
 
 Example: brokerd serve --config /etc/boxmaker/brokerd.toml
 `;
@@ -64,6 +68,7 @@ async function main(): Promise<void> {
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => stop.abort());
   const serving = await serve(reading.config, { version: VERSION, clock: systemClock, log });
   if (serving.kind === "refused") return fail(1, serving.problem);
+  if (serving.kind === "no_runtime") return fail(NO_RUNTIME_STATUS, serving.problem);
 
   const { broker } = serving;
   for (const notice of broker.notices) process.stderr.write(`brokerd: ${notice}\n`);

@@ -33,7 +33,9 @@ export interface ServeDependencies {
 /** A running brokerd, or the one line that says why there is none. */
 export type Serving =
   | { readonly kind: "serving"; readonly broker: Broker }
-  | { readonly kind: "refused"; readonly problem: string };
+  | { readonly kind: "refused"; readonly problem: string }
+  /** Everything but the runtime that the configuration names is all right so far: another one may do. */
+  | { readonly kind: "no_runtime"; readonly problem: string };
 
 export interface Broker {
   /** Rejects when a listener has ended by itself; never resolves before {@link Broker.stop}. */
@@ -79,7 +81,7 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
   if (runner === null)
     notices.push("no [runner] in the config: every call that is allowed will fail; see docs/runbook.md#no-runner");
   const ready = await openRuntime(runner, { home: config.home, warn: (line) => events.notice(line) });
-  if (ready.kind === "refused") return ready;
+  if (ready.kind === "refused") return { kind: "no_runtime", problem: ready.problem };
   const runtime = resources.use(ready.runtime);
   notices.push(...ready.notices);
 

@@ -34,17 +34,17 @@ function withGrants(): BoxFiles {
   return files;
 }
 
-/** A start that was refused: exit 1, nothing on standard output, one line that ends with a pointer. */
-function assertRefused({ code, stdout, stderr }: Ended, expected: RegExp): void {
-  assert.equal(code, 1, stderr);
+/** A start that was refused: exit 1 unless said otherwise, nothing on standard output, one line that ends with a pointer. */
+function assertRefused({ code, stdout, stderr }: Ended, expected: RegExp, status = 1): void {
+  assert.equal(code, status, stderr);
   assert.equal(stdout, "");
   assert.match(stderr, /^brokerd: [^\n]*see docs\/runbook\.md#[a-z-]+\n$/u);
   assert.match(stderr, expected);
 }
 
-async function refusal(files: BoxFiles, expected: RegExp, toml = ""): Promise<void> {
+async function refusal(files: BoxFiles, expected: RegExp, toml = "", status = 1): Promise<void> {
   await using daemon = Daemon.serve(files, toml);
-  assertRefused(await daemon.ended, expected);
+  assertRefused(await daemon.ended, expected, status);
 }
 
 function kinds(files: BoxFiles): readonly string[] {
@@ -242,10 +242,10 @@ test("a socket that answers already is refused, and a path that the kernel would
   await refusal(files, /longer than 107 bytes.*#socket-refused/u, `[sockets]\nadmin = ${JSON.stringify(long)}\n`);
 });
 
-test("a runtime that can't be used is refused with its own pointer", async () => {
+test("a runtime that can't be used is refused with its own pointer and exit status", async () => {
   using files = withGrants();
   const missing = files.at("no-such-toolkit.mjs");
-  await refusal(files, /#toolkit-missing/u, `[runner]\nruntime = "process"\ntoolkit = ${JSON.stringify(missing)}\n`);
+  await refusal(files, /#toolkit-missing/u, `[runner]\nruntime = "process"\ntoolkit = ${JSON.stringify(missing)}\n`, 3);
   assert.deepEqual(kinds(files), []);
 });
 

@@ -3,6 +3,7 @@ import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import type { Clock } from "@boxmaker/edge/log";
+import { quoteText } from "@boxmaker/proto";
 import type { Program } from "./role-program.ts";
 
 /** How a daemon ended. */
@@ -16,7 +17,8 @@ export type LineListener = (line: string, stream: "stdout" | "stderr") => void;
 
 export type Start =
   | { readonly kind: "ready"; readonly daemon: Daemon; readonly line: string }
-  | { readonly kind: "failed"; readonly problem: string };
+  /** `problem` is one line with a runbook pointer; `exit` is there where the process ended by itself. */
+  | { readonly kind: "failed"; readonly problem: string; readonly exit: Exit | undefined };
 
 /** The longest that a role may take to say that it is ready. */
 const START_MS = 60_000;
@@ -66,15 +68,15 @@ export async function startDaemon(name: string, program: Program, onLine: LineLi
     detached: true,
   });
   const { promise: exited, resolve: exit } = Promise.withResolvers<Exit>();
-  const { promise: outcome, resolve: decide } = Promise.withResolvers<{ ready: string } | { problem: string }>();
+  const { promise: outcome, resolve: decide } = Promise.withResolvers<{ ready: string } | { problem: string; exit?: Exit }>();
   let refusal: string | undefined;
   child.once("error", (error) => {
-    decide({ problem: `can't be started: ${error.message}` });
+    decide({ problem: `${name} can't be started: ${quoteText(error.message)}; see docs/runbook.md#role-ended` });
     exit({ code: null, signal: null });
   });
   child.once("close", (code, signal) => {
     const why = `${name} ended (${describeExit({ code, signal })}) before it was ready; see docs/runbook.md#role-ended`;
-    decide({ problem: refusal ?? why });
+    decide({ problem: refusal ?? why, exit: { code, signal } });
     exit({ code, signal });
   });
   createInterface({ input: child.stdout }).on("line", (line) => {
@@ -87,13 +89,13 @@ export async function startDaemon(name: string, program: Program, onLine: LineLi
   });
   const decided = new AbortController();
   const giveUp = (): void => {
-    decide({ problem: "didn't become ready in time" });
+    decide({ problem: `${name} didn't become ready within ${START_MS} ms; see docs/runbook.md#role-ended` });
     child.kill("SIGKILL");
   };
   clock.sleep(START_MS, decided.signal).then(giveUp, () => undefined);
   const result = await outcome;
   decided.abort();
-  if ("problem" in result) return { kind: "failed", problem: result.problem };
+  if ("problem" in result) return { kind: "failed", problem: result.problem, exit: result.exit };
   return { kind: "ready", daemon: new Daemon(child, exited, clock), line: result.ready };
 }
 

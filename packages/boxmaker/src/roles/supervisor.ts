@@ -1,6 +1,6 @@
 /** Watches the roles of one box: says when one ends, starts it again, and stops them all in the right order. */
 import type { Clock } from "@boxmaker/edge/log";
-import { type Daemon, describeExit, type LineListener, startDaemon } from "./daemon.ts";
+import { type Daemon, describeExit, type LineListener, type Start, startDaemon } from "./daemon.ts";
 import type { Program } from "./role-program.ts";
 
 export interface SupervisorOptions {
@@ -11,7 +11,7 @@ export interface SupervisorOptions {
   readonly onLine: (name: string, line: string, stream: "stdout" | "stderr") => void;
 }
 
-export type RoleStart = { readonly kind: "ready"; readonly line: string } | { readonly kind: "failed"; readonly problem: string };
+export type RoleStart = { readonly kind: "ready"; readonly line: string } | Extract<Start, { kind: "failed" }>;
 
 const FIRST_BACKOFF_MS = 250;
 const MAX_BACKOFF_MS = 10_000;

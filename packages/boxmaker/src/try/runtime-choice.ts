@@ -16,6 +16,12 @@ export interface RuntimeSkipped {
   readonly why: string;
 }
 
+/** What to try, best first, and what is out of the question. */
+export interface RuntimeChoices {
+  readonly choices: readonly RuntimeChoice[];
+  readonly skipped: readonly RuntimeSkipped[];
+}
+
 const BUBBLEWRAP: RuntimeChoice = {
   runtime: "bubblewrap",
   toml: 'runtime = "bubblewrap"\nlimits = "unenforced"\n',
@@ -33,9 +39,7 @@ const PROCESS: RuntimeChoice = {
  *
  * @param wanted only this one, where the owner named it
  */
-export async function runtimeChoices(
-  wanted: RuntimeName | undefined,
-): Promise<{ readonly choices: readonly RuntimeChoice[]; readonly skipped: readonly RuntimeSkipped[] }> {
+export async function runtimeChoices(wanted: RuntimeName | undefined): Promise<RuntimeChoices> {
   const choices: RuntimeChoice[] = [];
   const skipped: RuntimeSkipped[] = [];
   if (wanted === undefined || wanted === "podman") {

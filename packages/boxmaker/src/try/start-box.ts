@@ -7,7 +7,7 @@ import { baseAddress, findServer, probeServer } from "../model/find-server.ts";
 import { daemonProgram, type Program } from "../roles/role-program.ts";
 import type { Supervisor } from "../roles/supervisor.ts";
 import { brokerdToml, loopdToml } from "./config-files.ts";
-import { runtimeChoices } from "./runtime-choice.ts";
+import { type RuntimeChoices, runtimeChoices } from "./runtime-choice.ts";
 
 export interface StartOptions {
   readonly layout: Layout;
@@ -57,45 +57,61 @@ async function openModel(options: StartOptions): Promise<{ url: string; model: s
   const again = (line: string): Program =>
     daemonProgram("demo-model", ["--port", /:([0-9]+)$/u.exec(urlIn(line) ?? "")?.[1] ?? "0"]);
   const started = await supervisor.start("demo-model", daemonProgram("demo-model", ["--port", "0"]), again);
-  if (started.kind === "failed") return `the demo model can't be started: ${started.problem}; see docs/runbook.md#role-ended`;
+  if (started.kind === "failed") return started.problem;
   const url = urlIn(started.line);
   if (url === undefined) return "the demo model doesn't say where it is; see docs/runbook.md#role-ended";
   say("model: the built-in demo model, which is NOT a language model (use a real one with --model URL)");
   return { url, model: "demo" };
 }
 
-/** brokerd with the best runtime that it takes. */
-async function startBroker(options: StartOptions): Promise<BoxStart> {
-  const { layout, supervisor, say } = options;
-  const { choices, skipped } = await runtimeChoices(options.runtime);
+/** brokerd's exit status where it's the runtime that it refuses. */
+const NO_RUNTIME_STATUS = 3;
+
+/** What came of starting brokerd; `lines` are for the owner. */
+export type BrokerStart =
+  | { readonly kind: "started"; readonly lines: readonly string[] }
+  | { readonly kind: "failed"; readonly problem: string };
+
+/** Starts brokerd with the first of the runtimes that it takes. A failure of another kind ends the search: it would only be repeated. */
+export async function startBroker(
+  { layout, supervisor }: Pick<StartOptions, "layout" | "supervisor">,
+  { choices, skipped }: RuntimeChoices,
+): Promise<BrokerStart> {
   const passedOver = skipped.map(({ runtime, why }) => `${runtime}: ${why}`);
   for (const choice of choices) {
     await writeConfig(layout.config.brokerd, brokerdToml(layout, choice));
     const started = await supervisor.start("brokerd", daemonProgram("brokerd", ["serve", "--config", layout.config.brokerd]));
     if (started.kind === "ready") {
-      for (const line of passedOver) say(`not used, ${line}`);
-      say(`tools: ${choice.runtime}, ${choice.why}`);
-      return { kind: "started" };
+      const lines = passedOver.map((line) => `not used, ${line}`);
+      return { kind: "started", lines: [...lines, `tools: ${choice.runtime}, ${choice.why}`] };
     }
-    // Only a refusal of the runtime itself makes the next one worth trying.
-    if (!/#runtime-[a-z-]+$/u.test(started.problem)) return failed(started.problem);
+    if (started.exit?.code !== NO_RUNTIME_STATUS) return { kind: "failed", problem: started.problem };
     passedOver.push(`${choice.runtime}: ${started.problem.replace(/^brokerd: /u, "")}`);
   }
-  return failed(`no way to run tools can be used here: ${passedOver.join("; ")}; see docs/runbook.md#runtime-unavailable`);
+  const problem = `no way to run tools can be used here: ${passedOver.join("; ")}; see docs/runbook.md#runtime-unavailable`;
+  return { kind: "failed", problem };
+}
+
+/** The model, and inferproxy in front of it. */
+async function startModel(options: StartOptions): Promise<{ url: string; model: string } | string> {
+  const model = await openModel(options);
+  if (typeof model === "string") return model;
+  const args = ["--listen", options.layout.sockets.infer, "--upstream", model.url];
+  const proxy = await options.supervisor.start("inferproxy", daemonProgram("inferproxy", args));
+  return proxy.kind === "failed" ? proxy.problem : model;
 }
 
 /** Starts model, inferproxy, brokerd and loopd. What was started is the supervisor's to stop, whatever this returns. */
 export async function startBox(options: StartOptions): Promise<BoxStart> {
-  const { layout, supervisor } = options;
-  const model = await openModel(options);
+  const { layout, supervisor, say } = options;
+  // Neither needs the other, and both take their time; loopd needs both.
+  const [model, broker] = await Promise.all([
+    startModel(options),
+    runtimeChoices(options.runtime).then((choices) => startBroker(options, choices)),
+  ]);
   if (typeof model === "string") return failed(model);
-  const proxy = await supervisor.start(
-    "inferproxy",
-    daemonProgram("inferproxy", ["--listen", layout.sockets.infer, "--upstream", model.url]),
-  );
-  if (proxy.kind === "failed") return failed(proxy.problem);
-  const broker = await startBroker(options);
   if (broker.kind === "failed") return broker;
+  for (const line of broker.lines) say(line);
   await writeConfig(layout.config.loopd, loopdToml(layout, model.model));
   const loop = await supervisor.start("loopd", daemonProgram("loopd", ["serve", "--config", layout.config.loopd]));
   return loop.kind === "failed" ? failed(loop.problem) : { kind: "started" };

@@ -50,13 +50,13 @@ test("a role that refuses is reported with its own last line, and one that only 
     "role",
     script('console.error("role: can\'t; see x"); console.error("noise"); process.exitCode = 1;'),
   );
-  assert.deepEqual(refusing, { kind: "failed", problem: "role: can't; see x" });
+  assert.deepEqual(refusing, { kind: "failed", problem: "role: can't; see x", exit: { code: 1, signal: null } });
   const dying = await supervisor.start("role", script('console.error("stack"); process.kill(process.pid, "SIGKILL");'));
   assert.ok(dying.kind === "failed");
   assert.match(dying.problem, /^role ended \(killed by SIGKILL\) before it was ready; see docs\/runbook\.md#role-ended$/u);
   const missing = await supervisor.start("role", { command: "/does/not/exist", args: [], env: {} });
   assert.ok(missing.kind === "failed");
-  assert.match(missing.problem, /can't be started/u);
+  assert.match(missing.problem, /^role can't be started: .*; see docs\/runbook\.md#role-ended$/u);
   await supervisor.stop();
 });
 
