@@ -40,7 +40,7 @@ function error(code: ErrorCode, detail: string): AdminAnswer {
   return { kind: "error", body: { code, detail } };
 }
 
-const NOT_AN_APPROVER = error("forbidden", "the grant doesn't let this approver answer");
+const NOT_AN_APPROVER = error("forbidden", "the grant doesn't let this approver answer; see docs/runbook.md#not-an-approver");
 const NO_SUCH_APPROVAL = error(
   "no_such_approval",
   "no call waits for an approval of this number; see docs/runbook.md#no-such-approval",

@@ -6,7 +6,7 @@ import type { ServedSocket } from "./serve-socket.ts";
 
 const FOREIGN_SESSION: BrokerAnswer = {
   kind: "error",
-  body: { code: "forbidden", detail: "this session belongs to another kind of client" },
+  body: { code: "forbidden", detail: "this session belongs to another kind of client; see docs/runbook.md#foreign-session" },
 };
 
 /** @param origin what the sessions that come in here are recorded as; those of another origin can't be used here */

@@ -46,11 +46,11 @@ function error(code: ErrorCode, detail: string): ErrorMessage {
 }
 
 const FORBIDDEN = error("forbidden", "this kind of request doesn't belong on this socket");
-const INTERNAL = error("internal", "the request failed in brokerd; its log has the cause");
+const INTERNAL = error("internal", "the request failed in brokerd; its log has the cause; see docs/runbook.md#brokerd-bug");
 const BUSY = encodeMessage(ErrorMessage, {
   id: 0,
   final: true,
-  message: error("busy", "too many connections are open at the same time, try again"),
+  message: error("busy", "too many connections are open at the same time, try again; see docs/runbook.md#too-many-connections"),
 });
 
 /** Serves one socket. Every open connection is kept in `connections` until it has ended. */

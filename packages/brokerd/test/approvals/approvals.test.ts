@@ -159,7 +159,10 @@ test("only an approver that the grant names may answer, by the socket it came in
   const id = await sent.pending;
   const gateway = { by: "gateway", user: "u1" } as const;
   const digest = rig.table.get(id)?.ask.digest ?? assert.fail();
-  const forbidden = { kind: "error", body: { code: "forbidden", detail: "the grant doesn't let this approver answer" } };
+  const forbidden = {
+    kind: "error",
+    body: { code: "forbidden", detail: "the grant doesn't let this approver answer; see docs/runbook.md#not-an-approver" },
+  };
   assert.deepEqual(await rig.approvals.approve(id, digest, gateway), forbidden);
   assert.deepEqual(await rig.approvals.refuse(id, null, gateway), forbidden);
   assert.equal(rig.table.size, 1);

@@ -54,7 +54,10 @@ test("past the limit of connections a client is told busy, and a flood is one li
     assert.equal(answer?.id, 0);
     assert.deepEqual(answer?.message, {
       kind: "error",
-      body: { code: "busy", detail: "too many connections are open at the same time, try again" },
+      body: {
+        code: "busy",
+        detail: "too many connections are open at the same time, try again; see docs/runbook.md#too-many-connections",
+      },
     });
   }
   assert.equal(served.rig.lines.filter((line) => line.includes("connection-refused")).length, 1);

@@ -49,7 +49,7 @@ test("a session of one socket is forbidden on another kind's", async () => {
   const answer = await ask(served.mcp, call(served, "read_file", "mine"));
   assert.deepEqual(answer, {
     kind: "error",
-    body: { code: "forbidden", detail: "this session belongs to another kind of client" },
+    body: { code: "forbidden", detail: "this session belongs to another kind of client; see docs/runbook.md#foreign-session" },
   });
   assert.equal(served.rig.runtime.runs.length, 1);
 });
@@ -139,7 +139,7 @@ test("a handler that fails answers internal, logs the bug in one line, and the s
   await using served = await serve({}, { ledger: { newSession: async () => await Promise.reject(new Error("a\nbug")) } });
   assert.deepEqual(await ask(served.broker, call(served, "read_file")), {
     kind: "error",
-    body: { code: "internal", detail: "the request failed in brokerd; its log has the cause" },
+    body: { code: "internal", detail: "the request failed in brokerd; its log has the cause; see docs/runbook.md#brokerd-bug" },
   });
   assert.equal(served.rig.lines.filter((line) => line.includes(" bug ")).length, 1);
   assert.ok(served.rig.lines.every((line) => line.indexOf("\n") === line.length - 1));

@@ -29,7 +29,10 @@ export async function approveAsk(socket: string, approval: ApprovalId, digest: H
     case "denied":
       return { kind: "failed", line: `approval ${approval}: approved, but denied now: ${phraseDenial(body.reason)}` };
     case "changed":
-      return { kind: "changed", line: `approval ${approval}: not approved: what would run now is not what was shown; nothing ran` };
+      return {
+        kind: "changed",
+        line: `approval ${approval}: not approved: what would run now is not what was shown; nothing ran; see docs/runbook.md#approval-changed`,
+      };
     default:
       return unreachable(body);
   }

@@ -100,7 +100,10 @@ test("approve --digest approves that digest and no other", async () => {
     (at) => approveCommand(at, "41", digest),
   );
   assert.equal(status, 1);
-  assert.equal(err, "bxctl: approval 41: not approved: what would run now is not what was shown; nothing ran\n");
+  assert.equal(
+    err,
+    "bxctl: approval 41: not approved: what would run now is not what was shown; nothing ran; see docs/runbook.md#approval-changed\n",
+  );
   assert.deepEqual(requests.slice(1), [{ kind: "approve", body: { approval: 41, digest } }]);
 });
 

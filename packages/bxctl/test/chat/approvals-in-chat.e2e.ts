@@ -119,7 +119,7 @@ test("a call that changed meanwhile is shown and asked about again, under its ne
   const { stdout } = await BxctlProcess.run(["chat", "--home", home.path], "count\n41\n41\n");
   assert.match(
     stdout,
-    /not approved: what would run now is not what was shown; nothing ran\napproval 41: shell\n(.*\n)* {2}grant {7}"other" in/u,
+    /not approved: what would run now is not what was shown; nothing ran; see docs\/runbook\.md#approval-changed\napproval 41: shell\n(.*\n)* {2}grant {7}"other" in/u,
   );
   assert.deepEqual(admin.requests[3], { kind: "approve", body: { approval: 41, digest: changed } });
 });
