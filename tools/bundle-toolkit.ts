@@ -3,10 +3,13 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "
 import { dirname, join } from "node:path";
 import { build } from "esbuild";
 
-const toolkit = join(import.meta.dirname, "..", "packages", "toolkit");
+const root = join(import.meta.dirname, "..");
+const toolkit = join(root, "packages", "toolkit");
 const target = join(toolkit, "dist", "toolkit.mjs");
 
 const bundling = build({
+  // The bundle names its parts by their paths from here: made from another folder, it would be another image's toolkit.
+  absWorkingDir: root,
   entryPoints: [join(toolkit, "src", "main.ts")],
   bundle: true,
   format: "esm",
