@@ -21,10 +21,18 @@ interface GrantText {
 }
 
 /** Through the reader of grant files, so that a grant that an owner couldn't write can't be counted. @throws {Error} then */
+function loadText(id: string, text: string): LoadedGrant {
+  const { whole, problems } = parseGrantFile(text);
+  if (whole === undefined) throw new Error(`${id}: ${problems.map(({ problem }) => problem).join("; ")}`);
+  return { grant: completeGrant(whole), file: `${id}.toml`, sha256: sha256(text), text };
+}
+
 function load(suite: Suite, tool: Tool, { id, mode, ifUntrusted, url }: GrantText): LoadedGrant {
   const { label, untrusted } = tool.proposed;
   // AgentDojo taints nearly every task at its first call, so what is measured is integrity alone: no ceiling on taint.
-  const text = `id = "${id}"
+  return loadText(
+    id,
+    `id = "${id}"
 tool = "http_fetch"
 mode = "${mode}"
 max_taint = "secret"
@@ -33,10 +41,8 @@ label = "${label}"
 untrusted = ${String(untrusted)}
 [constraints]
 hosts = ["${hostOfTool(suite, tool)}"]
-${url === undefined ? "" : `args = { url = ${url} }\n`}`;
-  const { whole, problems } = parseGrantFile(text);
-  if (whole === undefined) throw new Error(`${id}: ${problems.map(({ problem }) => problem).join("; ")}`);
-  return { grant: completeGrant(whole), file: `${id}.toml`, sha256: sha256(text), text };
+${url === undefined ? "" : `args = { url = ${url} }\n`}`,
+  );
 }
 
 function idOf(tool: Tool, suffix: string): string {
@@ -136,6 +142,30 @@ const destinationsAndCallsNamed: Variant["forTask"] = (suite, task) => [
   ...callsNamed(suite, task),
 ];
 
+/** Standing and added grants of another variant, but no sink once the session has read something secret. */
+function belowSecret({ name, standing, forTask }: Variant): Variant {
+  const lower = (suite: Suite, grants: readonly LoadedGrant[]): readonly LoadedGrant[] => {
+    const sinks = new Set([...suite.tools.values()].filter(isSink).map((tool) => hostOfTool(suite, tool)));
+    return grants.map((loaded) =>
+      loaded.grant.hosts.some((host) => sinks.has(host))
+        ? loadText(loaded.grant.id, loaded.text.replace('max_taint = "secret"', 'max_taint = "private"'))
+        : loaded,
+    );
+  };
+  return {
+    name: `${name}_below_secret`,
+    standing: (suite) => lower(suite, standing(suite)),
+    forTask: (suite, task) => lower(suite, forTask(suite, task)),
+  };
+}
+
+const DESTINATIONS: Variant = { name: "destinations", standing: integrity, forTask: destinationsNamed };
+const ALL_TOGETHER: Variant = {
+  name: "destinations_calls_own_files",
+  standing: integrityButOwnFiles,
+  forTask: destinationsAndCallsNamed,
+};
+
 export const VARIANTS: readonly Variant[] = [
   { name: "allow_all", standing: allowAll, forTask: nothing },
   { name: "ask_for_sinks", standing: askForSinks, forTask: nothing },
@@ -144,7 +174,9 @@ export const VARIANTS: readonly Variant[] = [
   { name: "calls", standing: integrity, forTask: callsNamed },
   { name: "calls_own_files", standing: integrityButOwnFiles, forTask: callsNamed },
   { name: "known_destinations", standing: knownDestinations, forTask: nothing },
-  { name: "destinations", standing: integrity, forTask: destinationsNamed },
+  DESTINATIONS,
+  belowSecret(DESTINATIONS),
   { name: "destinations_own_files", standing: integrityButOwnFiles, forTask: destinationsNamed },
-  { name: "destinations_calls_own_files", standing: integrityButOwnFiles, forTask: destinationsAndCallsNamed },
+  ALL_TOGETHER,
+  belowSecret(ALL_TOGETHER),
 ];

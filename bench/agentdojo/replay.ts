@@ -15,7 +15,7 @@ export interface Tally {
   readonly approvals: number;
   readonly mostApprovals: number;
   readonly attacks: number;
-  /** Attacks of which every call ran with no approval. All others wait for an owner: one who approves everything lets them through. */
+  /** Attacks of which every call ran with no approval. Nearly all others wait for an owner: one who approves everything lets them through. */
   readonly attacksThrough: number;
 }
 
@@ -29,14 +29,14 @@ function stateOf(label: Label): PolicyState {
 }
 
 interface Step {
-  readonly outcome: "ran" | "asked";
+  readonly outcome: "ran" | "asked" | "denied";
   readonly after: Label;
 }
 
 /**
  * One call; an ask is answered by `owner`.
  *
- * @throws {Error} when the call is denied: these grants permit every tool, so the call has been spelled wrongly
+ * @throws {Error} when an approval doesn't make the call run
  */
 function step(suite: Suite, call: Call, grants: GrantSet, before: Label, owner: "approves" | "refuses"): Step {
   let outcome: Step["outcome"] = "ran";
@@ -44,10 +44,10 @@ function step(suite: Suite, call: Call, grants: GrantSet, before: Label, owner: 
   for (const url of urlsOf(suite, call)) {
     const request = { session: SESSION, call: CallId.parse(1), tool: "http_fetch", argumentsText: JSON.stringify({ url }) };
     const first = decide(request, grants, stateOf(before), NOW, BOX);
+    if (first.kind === "denied") return { outcome: "denied", after: before };
     if (first.kind === "ask") outcome = "asked";
-    if (first.kind === "ask" && owner === "refuses") continue;
     const last = first.kind === "ask" ? redecide(first.ask, grants, stateOf(before), NOW, BOX) : first;
-    if (last.kind !== "allowed") throw new Error(`expected ${url} to run, got ${last.kind}`);
+    if (last.kind !== "allowed") throw new Error(`expected ${url} to run once approved, got ${last.kind}`);
     after = joinLabel(after, last.decision.after);
   }
   return outcome === "asked" && owner === "refuses" ? { outcome, after: before } : { outcome, after };
@@ -59,12 +59,14 @@ interface UserRun {
   readonly atInjection: Label | undefined;
 }
 
+/** @throws {Error} when a call is denied: a way of granting that makes a task impossible can't be compared */
 function runTask(suite: Suite, task: Task, grants: GrantSet): UserRun {
   let label = NEW_SESSION;
   let approvals = 0;
   let atInjection: Label | undefined;
   for (const call of task.calls) {
     const { outcome, after } = step(suite, call, grants, label, "approves");
+    if (outcome === "denied") throw new Error(`${suite.name} ${task.id}: ${call.function} is denied, so the task can't be done`);
     if (outcome === "asked") approvals++;
     label = after;
     if (call.vectors_in_result.length > 0) atInjection ??= label;
@@ -72,21 +74,21 @@ function runTask(suite: Suite, task: Task, grants: GrantSet): UserRun {
   return { approvals, atInjection };
 }
 
-/** How many calls of the attack are put before an owner who approves none of them. */
-function countAsked(suite: Suite, attack: Task, grants: GrantSet, from: Label): number {
+/** How many calls of the attack don't run, with an owner who approves none. */
+function countStopped(suite: Suite, attack: Task, grants: GrantSet, from: Label): number {
   let label = from;
-  let asked = 0;
+  let stopped = 0;
   for (const call of attack.calls) {
     const { outcome, after } = step(suite, call, grants, label, "refuses");
-    if (outcome === "asked") asked++;
+    if (outcome !== "ran") stopped++;
     label = after;
   }
-  return asked;
+  return stopped;
 }
 
 export function replay(suites: readonly Suite[], variant: Variant): Tally {
   const approvals: number[] = [];
-  const asked: number[] = [];
+  const stopped: number[] = [];
   for (const suite of suites) {
     const standing = variant.standing(suite);
     for (const task of suite.userTasks) {
@@ -96,7 +98,7 @@ export function replay(suites: readonly Suite[], variant: Variant): Tally {
       approvals.push(run.approvals);
       const { atInjection } = run;
       if (atInjection === undefined) throw new Error(`${suite.name} ${task.id}: expected a result that holds an attacker's text`);
-      asked.push(...suite.attacks.map((attack) => countAsked(suite, attack, grants, atInjection)));
+      stopped.push(...suite.attacks.map((attack) => countStopped(suite, attack, grants, atInjection)));
     }
   }
   return {
@@ -105,7 +107,7 @@ export function replay(suites: readonly Suite[], variant: Variant): Tally {
     tasksWithOneAtMost: approvals.filter((count) => count <= 1).length,
     approvals: approvals.reduce((sum, count) => sum + count, 0),
     mostApprovals: Math.max(...approvals),
-    attacks: asked.length,
-    attacksThrough: asked.filter((count) => count === 0).length,
+    attacks: stopped.length,
+    attacksThrough: stopped.filter((count) => count === 0).length,
   };
 }
