@@ -1,7 +1,7 @@
 /** brokerd killed at any moment: what it has answered is in the log, and the log goes on. */
 import assert from "node:assert/strict";
+import { EventEmitter, once } from "node:events";
 import { test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { type BrokerRequest, CallId, SessionId } from "@boxmaker/proto";
 import { Client } from "./support/client.ts";
 import { adminOf, brokerOf, Daemon } from "./support/daemon.ts";
@@ -25,15 +25,15 @@ function requestOf(files: BoxFiles, session: string, call: number): BrokerReques
 }
 
 /** One session's calls, one after the other, until brokerd is gone. Asks are left as soon as they are told. */
-async function talk(files: BoxFiles, session: string, from: number, answered: Answered[]): Promise<number> {
+async function talk(files: BoxFiles, session: string, from: number, answer: (answered: Answered) => void): Promise<number> {
   for (let call = from; ; call++) {
     try {
       using client = await Client.request(brokerOf(files), requestOf(files, session, call));
       client.socket.on("error", () => undefined);
       const first = await client.next();
       if (first === undefined) return call + 1;
-      if (first.message.kind === "tool_response") answered.push({ session, call, outcome: first.message.body.outcome });
-      else if (first.message.kind === "pending_approval") answered.push({ session, call, outcome: "pending" });
+      if (first.message.kind === "tool_response") answer({ session, call, outcome: first.message.body.outcome });
+      else if (first.message.kind === "pending_approval") answer({ session, call, outcome: "pending" });
     } catch {
       // brokerd is gone; whether it took this call is unknown, so its number isn't used again.
       return call + 1;
@@ -46,14 +46,20 @@ test(`after each of ${LIVES} kills under load the log is whole, and no decision 
   files.grant("read", "read_file", "auto");
   files.grant("write", "write_file", "ask");
   const answered: Answered[] = [];
+  const answers = new EventEmitter();
+  const answer = (one: Answered): void => {
+    answered.push(one);
+    answers.emit("answer");
+  };
   let next: readonly number[] = Array.from({ length: SESSIONS }, () => 0);
   for (let life = 0; life < LIVES; life++) {
     await using daemon = Daemon.serve(files, "", {});
     // It reads the whole log before this, and refuses one that doesn't follow.
     await daemon.ready;
-    const talking = next.map((call, index) => talk(files, `s-${index}`, call, answered));
-    // Another moment in each life; which one it hits is up to the machine, and all of them have to be right.
-    await delay(life * 17);
+    const talking = next.map((call, index) => talk(files, `s-${index}`, call, answer));
+    // After another number of answers in each life: where the other sessions' calls are then is up to the machine, and all of it has to be right.
+    const enough = answered.length + 3 * life;
+    while (answered.length < enough) await once(answers, "answer");
     daemon.kill("SIGKILL");
     await daemon.ended;
     next = await Promise.all(talking);
