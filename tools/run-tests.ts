@@ -57,7 +57,10 @@ function runPhase(phase: Phase, files: readonly string[], countsFile: string): T
     const counts: unknown = JSON.parse(readFileSync(countsFile, "utf8"));
     return isTestCounts(counts) ? counts : undefined;
   } catch {
-    // No file or half a file: the run was killed before its summary. The caller reports it as a failure.
+    // No file or half a file: the run ended before its summary, which the caller counts as a failure.
+    process.stdout.write(
+      `${phase.name}: ended without a summary (${run.error?.message ?? run.signal ?? `status ${run.status}`})\n`,
+    );
     return undefined;
   }
 }
@@ -76,7 +79,6 @@ function runAll(): void {
     const counts = runPhase(phase, files, join(folder, `${index}.json`));
     if (counts === undefined) {
       process.exitCode = 1;
-      process.stdout.write(`${phase.name}: ended without a summary\n`);
       total.fail++;
       continue;
     }
