@@ -26,7 +26,7 @@ const PHASES: readonly Phase[] = [
   {
     name: "end-to-end tests",
     glob: ["packages/*/test/**/*.e2e.ts", "test/**/*.e2e.ts"],
-    options: ["--test-isolation=process", "--test-concurrency=2", "--test-timeout=300000"],
+    options: ["--test-isolation=process", "--test-concurrency=2", "--test-timeout=900000"],
   },
 ];
 
