@@ -1,6 +1,6 @@
 /** The launcher of installed programs: which Node it takes, and what comes through it. */
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -72,4 +72,14 @@ test("an old Node without another beside it is refused in one line that says wha
     "program: cannot run on Node 20.20.2, install Node 24.21 or later, or npm's optional dependencies; see docs/runbook.md#node-too-old\n",
   );
   assert.equal(child.exitCode, 1);
+});
+
+test("a script that runs TypeScript refuses an old Node in the same line, and lets a new one pass in silence", () => {
+  using folder = makeFolder({});
+  const script = join(REPOSITORY, "tools/need-node.cjs");
+  const old = spawnSync(process.execPath, ["--require", writeOldNode(folder.root), script], { encoding: "utf8" });
+  assert.equal(old.status, 1);
+  assert.match(old.stderr, /^boxmaker: cannot run on Node 20\.20\.2, [^\n]*docs\/runbook\.md#node-too-old\n$/u);
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script], { encoding: "utf8" });
+  assert.deepEqual({ status, stdout, stderr }, { status: 0, stdout: "", stderr: "" });
 });

@@ -41,6 +41,17 @@ function startUnder(node, script) {
   });
 }
 
+function refuseNode(name) {
+  const wanted = `install Node ${FLOOR.join(".")} or later, or npm's optional dependencies`;
+  process.stderr.write(`${name}: cannot run on Node ${process.versions.node}, ${wanted}; see docs/runbook.md#node-too-old\n`);
+  process.exitCode = 1;
+}
+
+/** Says in one line that this Node is too old, where it is: for scripts that run TypeScript, which an old Node refuses obscurely. */
+exports.needNode = function needNode(name) {
+  if (!isNewEnough(process.versions.node)) refuseNode(name);
+};
+
 /** Runs the module `main` (a specifier) here, or the calling `script` again under a Node that is new enough. */
 exports.launch = function launch(script, main) {
   if (isNewEnough(process.versions.node)) {
@@ -48,12 +59,6 @@ exports.launch = function launch(script, main) {
     return;
   }
   const node = bundledNode();
-  if (node === undefined) {
-    const name = path.basename(script, ".cjs");
-    const wanted = `install Node ${FLOOR.join(".")} or later, or npm's optional dependencies`;
-    process.stderr.write(`${name}: cannot run on Node ${process.versions.node}, ${wanted}; see docs/runbook.md#node-too-old\n`);
-    process.exitCode = 1;
-    return;
-  }
-  startUnder(node, script);
+  if (node === undefined) refuseNode(path.basename(script, ".cjs"));
+  else startUnder(node, script);
 };
