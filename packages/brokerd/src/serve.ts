@@ -2,7 +2,7 @@
 import { stat } from "node:fs/promises";
 import type { Clock, Log } from "@boxmaker/edge/log";
 import type { UnixServer } from "@boxmaker/edge/socket";
-import { AbsPath, ApprovalId, joinClass, type Label, timestampFromMillis } from "@boxmaker/proto";
+import { ApprovalId, joinClass, type Label, timestampFromMillis } from "@boxmaker/proto";
 import { ApprovalTable } from "./approvals/approval-table.ts";
 import { Approvals } from "./approvals/approvals.ts";
 import { type AuditLog, openAuditLog } from "./audit/audit-log.ts";
@@ -13,7 +13,6 @@ import { Events } from "./events.ts";
 import { GrantStore } from "./grants/grant-store.ts";
 import { Admission } from "./ledger/admission.ts";
 import { DiskSpace } from "./ledger/disk-space.ts";
-import { keepText } from "./ledger/keep-text.ts";
 import { Ledger } from "./ledger/ledger.ts";
 import { SessionStates } from "./ledger/session-states.ts";
 import { openRuntime } from "./runner/open-runtime.ts";
@@ -156,7 +155,6 @@ interface LedgerParts {
 
 function openLedger(config: Config, { audit, states, runtime, clock, events, admission }: LedgerParts): Ledger {
   const grants = new GrantStore({ directory: config.grantsDirectory, forbidden: ownPlaces(config), clock });
-  const grantTexts = AbsPath.parse(`${config.auditDirectory}/grants`);
   return new Ledger({
     log: audit,
     states,
@@ -165,7 +163,7 @@ function openLedger(config: Config, { audit, states, runtime, clock, events, adm
     box: { runtime: runtime.name, image: runtime.image },
     clock,
     newSession: () => newSession(config),
-    keepGrant: (hash, text) => keepText(grantTexts, hash, text),
+    keepGrant: (hash, text) => audit.keepGrant(hash, text),
     onGrants: (set) => (set.kind === "invalid" ? events.grantsInvalid(set.problems) : events.grantsValid()),
     onStopped: (cause) => events.ledgerStopped(cause),
   });

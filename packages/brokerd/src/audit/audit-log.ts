@@ -102,9 +102,9 @@ async function openLocked(
   const sources = listing.files.map((day) => ({ name: day.name, chunks: readAuditFile(directory, day) }));
   const end = await readLog(sources, new AuditChain(onRecord));
   if (end.kind === "broken") return refuse(`the audit log is broken: ${phraseBreak(end.at)}; see docs/runbook.md#audit-broken`);
-  const blobs = stack.use(await BlobStore.open(directory));
-  await syncFile(lock.descriptor);
-  const log = new AuditLog({ directory, clock, warn, lock, blobs, head: end.head, file });
+  const blobs = stack.use(await BlobStore.open(directory, "blobs"));
+  const grants = stack.use(await BlobStore.open(directory, "grants"));
+  const log = new AuditLog({ directory, clock, warn, lock, blobs, grants, head: end.head, file });
   if (end.kind === "torn") {
     await endLastLine(directory, end.lines, file);
     notices.push(...(await recordTornLines(log, end.lines, onRecord)));

@@ -33,13 +33,14 @@ export interface Appended {
   readonly durable: Promise<void>;
 }
 
-/** What an opened log is made of. The log owns lock, blobs and file, and disposes of them. */
+/** What an opened log is made of. The log owns lock, blobs, grants and file, and disposes of them. */
 export interface AuditLogParts {
   readonly directory: AbsPath;
   readonly clock: Pick<Clock, "now">;
   readonly warn: (line: string) => void;
   readonly lock: DirectoryLock;
   readonly blobs: BlobStore;
+  readonly grants: BlobStore;
   readonly head: ChainHead;
   /** The newest day file, where there is one. */
   readonly file: DayFile | undefined;
@@ -92,6 +93,15 @@ export class AuditLog implements AsyncDisposable {
   }
 
   /**
+   * Keeps the text of a grant file that a record is about to name by its hash; resolves when it is durable.
+   *
+   * @throws {Error} when it can't be made durable
+   */
+  async keepGrant(hash: Hash32, text: string): Promise<void> {
+    await this.#parts.grants.store(new Map([[hash, text]]));
+  }
+
+  /**
    * Gives an event its place in the chain and begins to write it. What a `BlobRef` of the event stands for has to be among `blobs`,
    * which are durable before the record is.
    *
@@ -130,6 +140,7 @@ export class AuditLog implements AsyncDisposable {
     this.#file?.[Symbol.dispose]();
     this.#file = undefined;
     await this.#parts.blobs[Symbol.asyncDispose]();
+    await this.#parts.grants[Symbol.asyncDispose]();
     this.#parts.lock[Symbol.dispose]();
   }
 

@@ -1,16 +1,18 @@
-/** Long strings of the log, each in a file named for its hash, so that they can be pruned without touching the chain. */
+/** Texts that records name by hash (long arguments, grant files), each in a file of that name, so that they can be pruned without touching the chain. */
 import { constants, lstatSync } from "node:fs";
 import { type FileHandle, mkdir, open, rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { Hash32 } from "@boxmaker/proto";
 
-const FOLDER = "blobs";
 const PRIVATE_FOLDER = 0o700;
 const PRIVATE_FILE = 0o600;
 const WRITE_NEW = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
 const READ_FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
-/** The `blobs` folder of an audit directory. One writer only, which the directory's lock sees to. */
+/** `blobs`: long strings of records. `grants`: the grant files in force. */
+export type BlobFolder = "blobs" | "grants";
+
+/** One folder of an audit directory. One writer only, which the directory's lock sees to. */
 export class BlobStore implements AsyncDisposable {
   readonly #path: string;
   readonly #folder: FileHandle;
@@ -21,12 +23,14 @@ export class BlobStore implements AsyncDisposable {
   }
 
   /**
-   * Opens the folder, making it where it is missing; the caller syncs the directory above. What an earlier run put there and didn't
-   * live to sync is durable afterwards.
+   * Opens the folder, making it where it is missing. The folder, and what an earlier run put there and didn't live to sync, are durable
+   * afterwards.
    */
-  static async open(directory: string): Promise<BlobStore> {
-    const path = join(directory, FOLDER);
+  static async open(directory: string, name: BlobFolder): Promise<BlobStore> {
+    const path = join(directory, name);
     await mkdir(path, { recursive: true, mode: PRIVATE_FOLDER });
+    await using above = await open(directory, READ_FOLDER);
+    await above.sync();
     const folder = await open(path, READ_FOLDER);
     await folder.sync();
     return new BlobStore(path, folder);

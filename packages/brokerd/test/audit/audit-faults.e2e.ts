@@ -31,7 +31,7 @@ function pathsIn(home: TempDirectory): string[] {
   const days = ["05", "06", "07", "08", "09"].map((day) => home.file(`2026-01-${day}.jsonl`));
   const hashes = Array.from({ length: COUNT }, (_, index) => sha256(blobText(index)));
   const blobs = hashes.flatMap((hash) => [home.file(`blobs/.${hash}.new`), home.file(`blobs/${hash}`)]);
-  return [home.audit, home.file("blobs"), ...days, ...blobs];
+  return [home.audit, home.file("blobs"), home.file("grants"), ...days, ...blobs];
 }
 
 function runTraced(home: TempDirectory, calls: string, fault: string | undefined): Run {

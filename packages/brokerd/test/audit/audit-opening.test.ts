@@ -79,7 +79,7 @@ test("a link or a file in the place of the directory is refused, and the link's 
 });
 
 test("a link in the place of a day file or of the blobs is refused by name", async () => {
-  for (const name of [DAY, "blobs"]) {
+  for (const name of [DAY, "blobs", "grants"]) {
     using home = new TempDirectory();
     mkdirSync(home.audit, { mode: 0o700 });
     symlinkSync(join(home.path, "elsewhere"), home.file(name));

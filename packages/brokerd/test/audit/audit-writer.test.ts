@@ -4,6 +4,7 @@ import {
   appendFileSync,
   copyFileSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   renameSync,
   rmSync,
@@ -44,8 +45,22 @@ test("directory, files and blobs are their owner's alone", async () => {
   using home = new TempDirectory();
   await using opened = await openLog(home.audit);
   await opened.log.append(startedEvent(0), new Map([[sha256("text"), "text"]])).durable;
-  assert.deepEqual([home.audit, home.file("blobs")].map(modeOf), [0o700, 0o700]);
+  assert.deepEqual([home.audit, home.file("blobs"), home.file("grants")].map(modeOf), [0o700, 0o700, 0o700]);
   assert.deepEqual([home.file(DAY), home.file(`blobs/${sha256("text")}`)].map(modeOf), [0o600, 0o600]);
+});
+
+test("a grant's text is kept under its hash, for its owner alone, and what can't be kept is an error", async () => {
+  using home = new TempDirectory();
+  await using opened = await openLog(home.audit);
+  const hash = sha256("id = 1");
+  await opened.log.keepGrant(hash, "id = 1");
+  assert.equal(home.text(`grants/${hash}`), "id = 1");
+  assert.equal(modeOf(home.file(`grants/${hash}`)), 0o600);
+  // A folder where the text is to be written aside: not even root gets past it.
+  const other = sha256("id = 2");
+  mkdirSync(home.file(`grants/.${other}.new`));
+  await assert.rejects(opened.log.keepGrant(other, "id = 2"), { code: "EISDIR" });
+  assert.equal(existsSync(home.file(`grants/${other}`)), false);
 });
 
 test("appends that wait together become durable in the order of their seq", async () => {
@@ -99,7 +114,7 @@ test("a new UTC day gets its own file, chained on the one before, also within on
     await later.durable;
     assert.equal(first.record.prev, sha256(JSON.stringify(last.record)));
   }
-  assert.deepEqual(readdirSync(home.audit).sort(), [DAY, "2026-01-06.jsonl", "2026-01-09.jsonl", "blobs"]);
+  assert.deepEqual(readdirSync(home.audit).sort(), [DAY, "2026-01-06.jsonl", "2026-01-09.jsonl", "blobs", "grants"]);
   await using again = await openLog(home.audit, clock);
   assert.equal(again.records.length, 3);
 });
@@ -119,7 +134,7 @@ test("a clock set back never leads back to an earlier day's file, nor after a re
     await using again = await openLog(home.audit, clock);
     await again.log.append(startedEvent(2), NO_BLOBS).durable;
   }
-  assert.deepEqual(readdirSync(home.audit).sort(), [DAY, "blobs"]);
+  assert.deepEqual(readdirSync(home.audit).sort(), [DAY, "blobs", "grants"]);
   await using last = await openLog(home.audit, clock);
   assert.equal(last.records.length, 3);
 });

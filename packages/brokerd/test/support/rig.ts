@@ -22,7 +22,6 @@ import { type AskEnd, type TellPending, ToolCalls } from "../../src/calls/tool-c
 import { Events } from "../../src/events.ts";
 import { GrantStore } from "../../src/grants/grant-store.ts";
 import { Admission } from "../../src/ledger/admission.ts";
-import { keepText } from "../../src/ledger/keep-text.ts";
 import { Ledger, type LedgerOptions } from "../../src/ledger/ledger.ts";
 import { SessionStates } from "../../src/ledger/session-states.ts";
 import { FakeClock } from "../fakes/fake-clock.ts";
@@ -147,7 +146,7 @@ export class Rig implements AsyncDisposable {
       box: { runtime: runtime.name, image: runtime.image },
       clock,
       newSession: async () => ({ state: label, ceiling: "secret" }),
-      keepGrant: (hash, text) => keepText(files.at("audit/grants"), hash, text),
+      keepGrant: (hash, text) => audit.keepGrant(hash, text),
       onGrants: (set) => (set.kind === "invalid" ? events.grantsInvalid(set.problems) : events.grantsValid()),
       onStopped: (cause) => events.ledgerStopped(cause),
       ...options.ledger,
