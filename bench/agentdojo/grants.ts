@@ -1,7 +1,8 @@
 /** What the owner of an AgentDojo world grants, as grant files, for each way of granting that is compared. */
+
+import { completeGrant, type LoadedGrant } from "@boxmaker/policy";
+import { parseGrantFile } from "@boxmaker/policy/grants";
 import { sha256 } from "@boxmaker/proto";
-import { parseGrantFile } from "../../packages/brokerd/src/grants/parse-grant-file.ts";
-import { completeGrant, type LoadedGrant } from "../../packages/brokerd/src/policy/grant.ts";
 import { isSink, type Suite, type Task, type Tool, toolOf } from "./corpus.ts";
 import { type Destination, destinationsOf, hostOfTool, prefixOf, prefixOfNobody, urlsOf } from "./spelling.ts";
 

@@ -1,8 +1,8 @@
 /** Feeds AgentDojo's calls to the real decide, with no model: the owner's tasks, then a fully compromised model's. */
+
+import type { GrantSet, LoadedGrant } from "@boxmaker/policy";
+import { decide, type PolicyState, redecide } from "@boxmaker/policy";
 import { CallId, joinLabel, type Label, SessionId, Timestamp } from "@boxmaker/proto";
-import { decide, type PolicyState, redecide } from "../../packages/brokerd/src/policy/decide.ts";
-import type { LoadedGrant } from "../../packages/brokerd/src/policy/grant.ts";
-import type { GrantSet } from "../../packages/brokerd/src/policy/grant-set.ts";
 import type { Call, Suite, Task } from "./corpus.ts";
 import type { Variant } from "./grants.ts";
 import { urlsOf } from "./spelling.ts";

@@ -51,10 +51,12 @@ const FAULTS: Readonly<Record<string, Seeds>> = {
     "packages/brokerd/src/ledger/https.ts": 'import "node:https";',
   },
   "proto-is-pure": { "packages/proto/src/reads.ts": 'import "node:fs";', "packages/proto/src/waits.ts": 'import "node:timers";' },
-  "policy-is-pure": { "packages/brokerd/src/policy/reads.ts": 'import "node:fs/promises";' },
+  "policy-imports-no-role": { "packages/policy/src/grants/up.ts": 'import "../../../loopd/src/turn.ts";' },
+  "policy-is-for-those-who-decide-or-explain": { "packages/loopd/src/decides.ts": 'import "@boxmaker/policy";' },
+  "policy-is-pure": { "packages/policy/src/rules/reads.ts": 'import "node:fs/promises";' },
   "policy-reaches-no-io": {
-    "packages/brokerd/src/policy/by-neighbour.ts": 'import "../ledger/writes.ts";',
-    "packages/brokerd/src/policy/by-library.ts": 'import "@boxmaker/edge/log";',
+    "packages/policy/src/rules/by-neighbour.ts": 'import "../grants/reads.ts";',
+    "packages/policy/src/rules/by-library.ts": 'import "@boxmaker/edge/log";',
   },
 };
 
@@ -64,8 +66,9 @@ const SURROUNDINGS: Seeds = {
   "packages/brokerd/src/index.ts": "export type Ledger = 1;",
   "packages/brokerd/src/ledger/ledger-lock.ts": 'import "node:child_process";',
   "packages/brokerd/src/ledger/writes.ts": 'import "node:fs";',
-  "packages/brokerd/src/policy/hashes.ts": 'import "node:crypto";\nimport "@boxmaker/proto";\nimport "../errors.ts";',
-  "packages/brokerd/src/errors.ts": "export type Code = 1;",
+  "packages/policy/src/rules/index.ts": "export type Grant = 1;",
+  "packages/policy/src/rules/hashes.ts": 'import "node:crypto";\nimport "@boxmaker/proto";',
+  "packages/policy/src/grants/reads.ts": 'import "node:fs";',
   "packages/brokerd/src/runner/starts.ts": 'import "node:child_process";',
   "packages/brokerd/src/serve.ts": 'import type { Server } from "node:net";\nexport type Listening = Server;',
   "packages/brokerd/src/socket/serves.ts": 'import "node:net";',

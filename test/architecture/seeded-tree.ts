@@ -15,7 +15,19 @@ const CONFIGURATION = [
   "package.json",
   "tsconfig.json",
 ];
-const PACKAGES = ["boxmaker", "brokerd", "bxctl", "demo-model", "edge", "gatewayd", "inferproxy", "loopd", "proto", "toolkit"];
+const PACKAGES = [
+  "boxmaker",
+  "brokerd",
+  "bxctl",
+  "demo-model",
+  "edge",
+  "gatewayd",
+  "inferproxy",
+  "loopd",
+  "policy",
+  "proto",
+  "toolkit",
+];
 
 /** Files by path; the content ends without a newline, which is added. */
 export type Seeds = Readonly<Record<string, string>>;

@@ -2,6 +2,7 @@
 import { stat } from "node:fs/promises";
 import type { Clock, Log } from "@boxmaker/edge/log";
 import type { UnixServer } from "@boxmaker/edge/socket";
+import { GrantStore } from "@boxmaker/policy/grants";
 import { ApprovalId, joinClass, type Label, timestampFromMillis } from "@boxmaker/proto";
 import { ApprovalTable } from "./approvals/approval-table.ts";
 import { Approvals } from "./approvals/approvals.ts";
@@ -10,7 +11,6 @@ import { type AskEnd, ToolCalls } from "./calls/tool-calls.ts";
 import type { Config } from "./config/config.ts";
 import { ownPlaces } from "./config/own-places.ts";
 import { Events } from "./events.ts";
-import { GrantStore } from "./grants/grant-store.ts";
 import { Admission } from "./ledger/admission.ts";
 import { DiskSpace } from "./ledger/disk-space.ts";
 import { Ledger } from "./ledger/ledger.ts";

@@ -1,8 +1,8 @@
 /** The asks that wait for their owner. Whoever takes an entry answers it, so that every race has exactly one winner. */
 import type { Clock } from "@boxmaker/edge/log";
+import type { Ask } from "@boxmaker/policy";
 import type { ApprovalId, SessionId } from "@boxmaker/proto";
 import type { AskRoom } from "../ledger/admission.ts";
-import type { Ask } from "../policy/decision.ts";
 
 /** One waiting ask. */
 export interface PendingAsk<T> {

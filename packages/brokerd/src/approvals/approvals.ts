@@ -1,4 +1,6 @@
 /** What an approver may do with the asks that wait: list, look, approve, refuse. */
+
+import type { Ask } from "@boxmaker/policy";
 import {
   type AdminAnswer,
   type ApprovalId,
@@ -13,7 +15,6 @@ import type { AskEnd } from "../calls/tool-calls.ts";
 import type { Events } from "../events.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Answerer } from "../ledger/outcomes.ts";
-import type { Ask } from "../policy/decision.ts";
 import type { ApprovalTable, PendingAsk } from "./approval-table.ts";
 
 /** The whole of an ask, as it is shown and digested. */

@@ -1,5 +1,6 @@
 /** The life of one tool call: decided, perhaps asked, run, recorded, released. */
 import type { Clock } from "@boxmaker/edge/log";
+import type { CallRequest } from "@boxmaker/policy";
 import {
   type ApprovalId,
   type BrokerAnswer,
@@ -14,7 +15,6 @@ import type { Events } from "../events.ts";
 import type { Admission } from "../ledger/admission.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Denied, Dispatch, RecordedAsk } from "../ledger/outcomes.ts";
-import type { CallRequest } from "../policy/decide.ts";
 import { buildRunSpec } from "../runner/run-spec.ts";
 import { RUN_SENTENCES, type RunOutcome, type Runtime } from "../runner/runtime.ts";
 

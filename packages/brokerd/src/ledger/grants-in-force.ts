@@ -1,6 +1,8 @@
 /** The grants of the moment, kept and recorded before anything is decided by them. */
+
+import type { GrantSet } from "@boxmaker/policy";
+import type { GrantStore } from "@boxmaker/policy/grants";
 import { type Hash32, sha256, ZERO_HASH } from "@boxmaker/proto";
-import type { GrantSet, GrantStore } from "../grants/grant-store.ts";
 
 /** A grant file by name and hash, as `grants_changed` lists it. */
 export interface GrantFileHash {

@@ -5,6 +5,19 @@
  */
 import type { Clock } from "@boxmaker/edge/log";
 import {
+  type Ask,
+  type BoxKind,
+  type CallRequest,
+  type Decision,
+  type DecisionRecord,
+  decide,
+  type GrantSet,
+  type PolicyState,
+  redecide,
+  type Verdict,
+} from "@boxmaker/policy";
+import type { GrantStore } from "@boxmaker/policy/grants";
+import {
   ApprovalId,
   type AuditEvent,
   AuditSeq,
@@ -18,17 +31,6 @@ import {
   ZERO_HASH,
 } from "@boxmaker/proto";
 import type { AuditLog } from "../audit/audit-log.ts";
-import type { GrantSet, GrantStore } from "../grants/grant-store.ts";
-import {
-  type BoxKind,
-  type CallRequest,
-  type DecisionRecord,
-  decide,
-  type PolicyState,
-  redecide,
-  type Verdict,
-} from "../policy/decide.ts";
-import type { Ask, Decision } from "../policy/decision.ts";
 import type { Admission } from "./admission.ts";
 import { approvalEvent } from "./approval-event.ts";
 import { GrantsInForce } from "./grants-in-force.ts";

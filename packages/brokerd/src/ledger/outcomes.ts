@@ -1,6 +1,7 @@
 /** What the ledger's steps come to, for the calls that wait for them. */
+
+import type { Ask, Decision } from "@boxmaker/policy";
 import type { ApprovalId, AuditSeq, DenialReason } from "@boxmaker/proto";
-import type { Ask, Decision } from "../policy/decision.ts";
 
 /** A call that may run now: its decision is on disk. `release` must be called once its box has ended. */
 export interface Dispatch {

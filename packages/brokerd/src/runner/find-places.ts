@@ -4,8 +4,8 @@
  */
 import type { Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
+import { CREDENTIAL_PLACES } from "@boxmaker/policy";
 import { AbsPath, decodeUtf8, quoteText } from "@boxmaker/proto";
-import { CREDENTIAL_PLACES } from "../policy/credential-places.ts";
 import { HOST_EXECUTED_PLACES } from "./host-executed.ts";
 
 /** More than this isn't looked through: then nothing runs, since what wasn't seen can't be covered. */

@@ -1,7 +1,7 @@
 /** What a box is made from: sealed, and built from a decision alone. */
+
+import { type Decision, hiddenPaths, isDecision } from "@boxmaker/policy";
 import type { AbsPath, CallId, HostPattern, RunPlan, SessionId, ToolCall } from "@boxmaker/proto";
-import { type Decision, isDecision } from "../policy/decision.ts";
-import { hiddenPaths } from "../policy/plan-run.ts";
 import { lookAt, type MountSource } from "./mount-source.ts";
 
 /** A mount, and what was at its path when the spec was built. */

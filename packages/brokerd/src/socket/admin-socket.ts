@@ -1,4 +1,6 @@
 /** admin.sock: the owner's questions and answers. Whoever reaches this socket is the owner. */
+
+import { decide } from "@boxmaker/policy";
 import {
   type AbsPath,
   AdminAnswer,
@@ -15,7 +17,6 @@ import type { ApprovalChange, ApprovalTable } from "../approvals/approval-table.
 import type { Approvals } from "../approvals/approvals.ts";
 import type { AskEnd } from "../calls/tool-calls.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { decide } from "../policy/decide.ts";
 import type { Send, ServedSocket } from "./serve-socket.ts";
 
 export interface AdminSocketOptions {

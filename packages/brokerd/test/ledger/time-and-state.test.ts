@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { completeGrant, decide, GrantFile } from "@boxmaker/policy";
 import { AuditSeq, CallId, SessionId, sha256, timestampFromMillis } from "@boxmaker/proto";
 import { SessionStates } from "../../src/ledger/session-states.ts";
-import { decide } from "../../src/policy/decide.ts";
-import { completeGrant, GrantFile } from "../../src/policy/grant.ts";
 import { FakeClock } from "../fakes/fake-clock.ts";
 import { untilToldOrKilled } from "../fakes/recording-runtime.ts";
 import { BoxFiles, Rig, settle } from "../support/rig.ts";

@@ -1,8 +1,8 @@
 /** Makes decisions for the runner's tests in the only way there is: policy decides over a grant. */
+
+import type { Decision } from "@boxmaker/policy";
+import { completeGrant, decide, GrantFile, type LoadedGrant } from "@boxmaker/policy";
 import { AbsPath, CallId, SessionId, sha256, Timestamp, type ToolName } from "@boxmaker/proto";
-import { decide } from "../../src/policy/decide.ts";
-import type { Decision } from "../../src/policy/decision.ts";
-import { completeGrant, GrantFile, type LoadedGrant } from "../../src/policy/grant.ts";
 import type { Runtime } from "../../src/runner/runtime.ts";
 
 const NOW = Timestamp.parse("2026-11-29T12:00:00.000Z");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
-import type { Decision } from "../../src/policy/decision.ts";
+import type { Decision } from "@boxmaker/policy";
 import { buildRunSpec, isRunSpec } from "../../src/runner/run-spec.ts";
 import { decideCall } from "./decisions.ts";
 import { temporaryFolder } from "./temporary-folder.ts";

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openLog } from "@boxmaker/edge/log";
+import { GrantStore } from "@boxmaker/policy/grants";
 import {
   AbsPath,
   type ApprovalId,
@@ -20,14 +21,13 @@ import { Approvals } from "../../src/approvals/approvals.ts";
 import { type AuditLog, openAuditLog } from "../../src/audit/audit-log.ts";
 import { type AskEnd, type TellPending, ToolCalls } from "../../src/calls/tool-calls.ts";
 import { Events } from "../../src/events.ts";
-import { GrantStore } from "../../src/grants/grant-store.ts";
 import { Admission } from "../../src/ledger/admission.ts";
 import { Ledger, type LedgerOptions } from "../../src/ledger/ledger.ts";
 import { SessionStates } from "../../src/ledger/session-states.ts";
 import { FakeClock } from "../fakes/fake-clock.ts";
 import { FaultyLog } from "../fakes/faulty-log.ts";
+import { HurriedClock } from "../fakes/hurried-clock.ts";
 import { RecordingRuntime } from "../fakes/recording-runtime.ts";
-import { TestClock } from "../grants/temp-directory.ts";
 
 /** A box's files on disk, which several lives of brokerd can use one after the other. */
 export class BoxFiles implements Disposable {
@@ -141,7 +141,7 @@ export class Rig implements AsyncDisposable {
     this.ledger = new Ledger({
       log: this.log,
       states,
-      grants: new GrantStore({ directory: files.at("grants"), forbidden: [files.at("audit")], clock: new TestClock() }),
+      grants: new GrantStore({ directory: files.at("grants"), forbidden: [files.at("audit")], clock: new HurriedClock() }),
       admission: this.admission,
       box: { runtime: runtime.name, image: runtime.image },
       clock,

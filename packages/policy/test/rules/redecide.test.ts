@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { ApprovalId, AskBlock, CallId, canonicalJson, SessionId, sha256 } from "@boxmaker/proto";
-import { type BoxKind, type CallRequest, decide, type PolicyState, type Redecision, redecide } from "../../src/policy/decide.ts";
-import { type Ask, type Decision, isAsk, isDecision } from "../../src/policy/decision.ts";
-import type { GrantSet } from "../../src/policy/grant-set.ts";
+import { type BoxKind, type CallRequest, decide, type PolicyState, type Redecision, redecide } from "../../src/rules/decide.ts";
+import { type Ask, type Decision, isAsk, isDecision } from "../../src/rules/decision.ts";
+import type { GrantSet } from "../../src/rules/grant-set.ts";
 import { ask, BOX, EARLIER, grant, NOW, read, request, shell, state, valid, write } from "./support.ts";
 
 function askFor(call: CallRequest, grants: GrantSet, at: PolicyState = state(), box: BoxKind = BOX): Ask {

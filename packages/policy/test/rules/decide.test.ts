@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { DENIAL_SENTENCES } from "@boxmaker/proto";
-import { decide } from "../../src/policy/decide.ts";
+import { decide } from "../../src/rules/decide.ts";
 import {
   ask,
   BOX,

@@ -1,7 +1,7 @@
 /** Which calls a grant's constraints fit. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { CallRequest } from "../../src/policy/decide.ts";
+import type { CallRequest } from "../../src/rules/decide.ts";
 import { ask, fetchOf, type GrantFields, grant, outcome, read, request, shell, write } from "./support.ts";
 
 function matches(call: CallRequest, fields: GrantFields): boolean {

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { DATA_CLASSES } from "@boxmaker/proto";
-import type { LoadedGrant } from "../../src/policy/grant.ts";
-import { type Circumstances, denialOf, outcomeOf } from "../../src/policy/outcome.ts";
+import type { LoadedGrant } from "../../src/rules/grant.ts";
+import { type Circumstances, denialOf, outcomeOf } from "../../src/rules/outcome.ts";
 import { judgeBy, type OracleCall, oracle } from "./oracle.ts";
 import { ask, type GrantFields, grant, outcome, read } from "./support.ts";
 import { assertMonotone, kinds, MODES, NOW_MS, oracleState, rank, SPENT, STATES, setsOf, withIds } from "./universe.ts";

@@ -9,9 +9,9 @@ import {
   type Timestamp,
   timestampFromMillis,
 } from "@boxmaker/proto";
-import { type BoxKind, type CallRequest, decide, type PolicyState, type Verdict } from "../../src/policy/decide.ts";
-import { completeGrant, GrantFile, type LoadedGrant } from "../../src/policy/grant.ts";
-import type { GrantSet } from "../../src/policy/grant-set.ts";
+import { type BoxKind, type CallRequest, decide, type PolicyState, type Verdict } from "../../src/rules/decide.ts";
+import { completeGrant, GrantFile, type LoadedGrant } from "../../src/rules/grant.ts";
+import type { GrantSet } from "../../src/rules/grant-set.ts";
 
 export const SESSION = SessionId.parse("chat-1");
 export const BOX: BoxKind = { runtime: "podman", image: `sha256:${"a".repeat(64)}` };

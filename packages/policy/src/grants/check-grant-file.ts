@@ -12,10 +12,10 @@ import {
   ToolCall,
   unreachable,
 } from "@boxmaker/proto";
-import { credentialPlaceOf } from "../policy/credential-places.ts";
-import { type Constraints, completeGrant, type GrantFile } from "../policy/grant.ts";
-import { fitsCall } from "../policy/matching.ts";
-import { ARGUMENT_SHAPES, type ArgumentKind, type Predicate, whyNeverHolds } from "../policy/predicate.ts";
+import { credentialPlaceOf } from "../rules/credential-places.ts";
+import { type Constraints, completeGrant, type GrantFile } from "../rules/grant.ts";
+import { fitsCall } from "../rules/matching.ts";
+import { ARGUMENT_SHAPES, type ArgumentKind, type Predicate, whyNeverHolds } from "../rules/predicate.ts";
 import { containerPathAt } from "./container-paths.ts";
 
 /** The keys of a file that have a value of the right shape. */

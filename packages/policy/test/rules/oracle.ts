@@ -2,7 +2,7 @@
  * What the rule of decisions says, a second time: as sentences about sets of grants, without the maxima and minima that policy
  * computes with. Slow and naive on purpose; nothing of policy's own code is used but the shape of a grant.
  */
-import type { Grant } from "../../src/policy/grant.ts";
+import type { Grant } from "../../src/rules/grant.ts";
 
 export interface OracleState {
   /** 0 public, 1 private, 2 secret. */

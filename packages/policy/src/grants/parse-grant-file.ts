@@ -1,7 +1,7 @@
 /** From the text of a grant file to a grant, or to everything that is wrong with the file by itself. */
 import { parseToml, readToml, type TomlPath, type TomlProblem } from "@boxmaker/edge/toml";
 import type { z } from "zod";
-import { GRANT_FILE_KEYS, GrantFile } from "../policy/grant.ts";
+import { GRANT_FILE_KEYS, GrantFile } from "../rules/grant.ts";
 import { checkGrantFile, type PartialGrantFile } from "./check-grant-file.ts";
 
 /** What one file says. With any problem it gives no grant, but what could be read of it is still compared with the other files. */

@@ -4,8 +4,8 @@
  */
 import type { Clock } from "@boxmaker/edge/log";
 import { type AbsPath, decodeUtf8, escapeText, type GrantProblem, type Hash32, sha256 } from "@boxmaker/proto";
-import { completeGrant } from "../policy/grant.ts";
-import type { GrantSet } from "../policy/grant-set.ts";
+import { completeGrant } from "../rules/grant.ts";
+import type { GrantSet } from "../rules/grant-set.ts";
 import { checkGrantSet, type NamedGrantFile, sortProblems } from "./check-grant-set.ts";
 import {
   type DirectoryEntry,
@@ -18,7 +18,7 @@ import {
 import { type GrantFiles, isSameStamp, realGrantFiles, type Stamp } from "./grant-files.ts";
 import { type ParsedGrantFile, parseGrantFile } from "./parse-grant-file.ts";
 
-export type { GrantSet } from "../policy/grant-set.ts";
+export type { GrantSet } from "../rules/grant-set.ts";
 
 /** How long the directory must have been unchanged before it is read: an editor's rename must not drop a deny for a moment. */
 export const QUIET_MS = 250;

@@ -1,8 +1,8 @@
 /** What the box of a call holds: mounts, masks, hosts, and the paths that it may write. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { CallRequest } from "../../src/policy/decide.ts";
-import { hiddenPaths } from "../../src/policy/plan-run.ts";
+import type { CallRequest } from "../../src/rules/decide.ts";
+import { hiddenPaths } from "../../src/rules/plan-run.ts";
 import { ask, EARLIER, fetchOf, type GrantFields, grant, path, planOf, read, type StateFields, shell, write } from "./support.ts";
 
 function mountsOf(call: CallRequest, grants: readonly GrantFields[], fields: StateFields = {}): readonly string[] {

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { DATA_CLASSES } from "@boxmaker/proto";
 import fc from "fast-check";
-import type { CallRequest } from "../../src/policy/decide.ts";
-import type { Grant, LoadedGrant } from "../../src/policy/grant.ts";
+import type { CallRequest } from "../../src/rules/decide.ts";
+import type { Grant, LoadedGrant } from "../../src/rules/grant.ts";
 import type { OracleCall, OracleState } from "./oracle.ts";
 import { EARLIER, fetchOf, type GrantFields, grant, LATER, path, read, type StateFields, shell, write } from "./support.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { parseGrantFile } from "../../src/grants/parse-grant-file.ts";
-import { completeGrant } from "../../src/policy/grant.ts";
+import { completeGrant } from "../../src/rules/grant.ts";
 
 /** `line: problem` of each problem. */
 function problemsOf(text: string): readonly string[] {

@@ -1,7 +1,7 @@
 /** What must not compile: no code outside of policy can make a decision or an ask, or pass something else off as one. */
 import type { CallId, Hash32, SessionId } from "@boxmaker/proto";
-import type * as decideModule from "../../src/policy/decide.ts";
-import { type Ask, type Decision, isDecision } from "../../src/policy/decision.ts";
+import type * as decideModule from "../../src/rules/decide.ts";
+import { type Ask, type Decision, isDecision } from "../../src/rules/decision.ts";
 
 type Exported = keyof typeof decideModule;
 // @ts-expect-error The sealed class isn't exported, so there is nothing to call a constructor of.

@@ -1,0 +1,17 @@
+/** What policy promises: a decision is a function of a call, the grants, the session's state and the time. */
+export { CREDENTIAL_PLACES } from "./credential-places.ts";
+export {
+  type BoxKind,
+  type CallRequest,
+  type DecidedArguments,
+  type DecisionRecord,
+  decide,
+  type PolicyState,
+  type Redecision,
+  redecide,
+  type Verdict,
+} from "./decide.ts";
+export { type Ask, type Decision, isAsk, isDecision } from "./decision.ts";
+export { completeGrant, type Grant, GrantFile, type LoadedGrant } from "./grant.ts";
+export type { GrantSet } from "./grant-set.ts";
+export { hiddenPaths, pathsWritten } from "./plan-run.ts";
