@@ -1,6 +1,7 @@
 /** Everything that the roles share: pure types, parsers and encodings. Names are listed one by one, so that growth shows. */
-export { AuditChain, type ChainBreak, type ChainEnd, type ChainHead, type OnRecord, phraseBreak } from "./audit/audit-chain.ts";
+export { type Acceptance, AuditChain, type AuditChainOptions, type ChainEnd, type OnRecord } from "./audit/audit-chain.ts";
 export {
+  AcceptedBreak,
   ApprovalAuditEvent,
   AuditEvent,
   AuditRecord,
@@ -13,6 +14,7 @@ export {
   Recovery,
 } from "./audit/audit-event.ts";
 export {
+  type AcceptedBreakNote,
   AuditTally,
   type ClockStep,
   type Listed,
@@ -20,6 +22,7 @@ export {
   type RecoveryNote,
   type TallyLists,
 } from "./audit/audit-tally.ts";
+export { type ChainBreak, type ChainHead, phraseBreak } from "./audit/chain-break.ts";
 export { LineSplitter, type LogLine } from "./audit/line-splitter.ts";
 export { DayFileName, type DirectoryEntry, dayFileOf, dayOf, type LogFile, type LogListing, listLog } from "./audit/log-files.ts";
 export { type LogSource, readLog } from "./audit/read-log.ts";

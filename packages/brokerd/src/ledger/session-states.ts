@@ -46,6 +46,9 @@ export interface UnfinishedCall {
 /** What may be read of the states; only the ledger applies records to them. */
 export type LedgerStates = Omit<SessionStates, "apply">;
 
+/** What is assumed of whatever a broken log can't be believed about. */
+const WORST: Label = { taint: "secret", untrusted: true };
+
 /** The paths that take the new state of a session whose call was let run: what its box could write. Policy's rule, from the record. */
 function writtenPaths(decision: DecisionEvent, run: RunPlan): readonly AbsPath[] {
   const writable = run.mounts.filter((mount) => mount.writable).map((mount) => mount.path);
@@ -123,6 +126,9 @@ export class SessionStates {
       case "result":
         this.#unfinished.delete(event.decision);
         return;
+      case "accepted_break":
+        this.#assumeTheWorst();
+        return;
       case "grants_changed":
       case "recovery":
       case "stopped":
@@ -130,6 +136,33 @@ export class SessionStates {
       default:
         unreachable(event);
     }
+  }
+
+  /**
+   * Takes in what reads as a record behind a break of the log. Nothing vouches for it, so it can only make things stricter: it adds
+   * sessions and paths for the record that accepts the break, and spends uses.
+   */
+  doubt({ seq, event }: AuditRecord): void {
+    if (event.kind === "session_opened" && !this.#sessions.has(event.session)) {
+      const { session, origin, ceiling } = event;
+      this.#sessions.set(session, { origin, ceiling, label: WORST, raisedBy: [] });
+    }
+    if (event.kind === "decision" && event.outcome === "allowed") this.#dispatch(seq, event, event);
+    if (event.kind === "decision" && event.outcome === "ask" && !this.#asks.has(seq)) this.#asks.set(seq, event);
+    if (event.kind === "approval") {
+      const asked = this.#asks.get(event.decision);
+      if (asked !== undefined) this.#dispatch(event.decision, asked, event);
+      else if (event.spends !== null) this.#uses.set(event.spends, this.usesSpent(event.spends) + 1);
+    }
+  }
+
+  /** The lines behind an accepted break may have raised anything, and answered anything. */
+  #assumeTheWorst(): void {
+    for (const [id, state] of this.#sessions) this.#sessions.set(id, { ...state, label: WORST });
+    for (const path of this.#paths.keys()) this.#paths.set(path, WORST);
+    this.#pathList = undefined;
+    this.#asks.clear();
+    this.#unfinished.clear();
   }
 
   /** What a call that may run does to the state, by the record that let it run: the decision itself or its approval. */

@@ -31,12 +31,15 @@ function headLines({ seq, sha256, time }: ChainHead): string[] {
 /** The report of a sound log: one line that counts, the lists that aren't empty, and what a bare chain can't show. */
 export function reportSound({ head, lists, torn }: SoundLog): string {
   const lines = [
-    `audit: ok, ${head.seq} records`,
+    `audit: ok, ${lists.records} records`,
     ...listLines("torn tail", { total: torn.length, first: torn }, ({ file, line, bytes }) => {
       return `${quoteText(file)} line ${line}, ${bytes} bytes: brokerd is writing it now, or was cut off and recovers it at its next start`;
     }),
     ...listLines("recoveries", lists.recoveries, ({ seq, file, offset, bytes }) => {
       return `seq ${seq}: ${bytes} bytes at offset ${offset} of ${quoteText(file)}`;
+    }),
+    ...listLines("accepted breaks", lists.acceptedBreaks, ({ seq, file, line, lines: given, lastGood }) => {
+      return `seq ${seq}: ${given} lines given up from ${quoteText(file)} line ${line} on, behind seq ${lastGood}`;
     }),
     ...listLines("asks without an answer", lists.unansweredAsks, phraseSeq),
     ...listLines("allowed calls without a result", lists.unfinishedCalls, phraseSeq),

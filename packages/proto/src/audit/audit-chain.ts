@@ -4,31 +4,14 @@
  *
  * A line is only believed once the next one is known, because a recovery record may say of the line before it that it was torn.
  */
-import { type Hash32, ZERO_HASH } from "../ids/hash32.ts";
-import type { Timestamp } from "../ids/timestamp.ts";
-import { escapeText, quoteText } from "../text/escape-text.ts";
-import type { AuditRecord } from "./audit-event.ts";
+import { ZERO_HASH } from "../ids/hash32.ts";
+import type { CanonicalReading } from "../json/read-canonical-json.ts";
+import type { AcceptedBreak, AuditRecord } from "./audit-event.ts";
+import { BrokenStretch, breakAt, type ChainBreak, type ChainHead } from "./chain-break.ts";
 import type { LogLine } from "./line-splitter.ts";
 import { type DayFileName, dayOf } from "./log-files.ts";
 import { MAX_RECORD_BYTES, readRecordLine } from "./record-line.ts";
 import { describesLine, isBegunRecovery, type LinePlace, phraseRecovery, type TornLine } from "./torn-line.ts";
-
-/** The last record: 0, zeros and null before the first. `sha256` is of its whole line, the next one's `prev`. */
-export interface ChainHead {
-  readonly seq: number;
-  readonly sha256: Hash32;
-  readonly time: Timestamp | null;
-}
-
-/** The first line that doesn't follow. `expected` and `found` are printable; `lastGood` is the seq of the last record before it. */
-export interface ChainBreak {
-  readonly file: DayFileName;
-  readonly line: number;
-  readonly offset: number;
-  readonly expected: string;
-  readonly found: string;
-  readonly lastGood: number;
-}
 
 /**
  * What a log that was read to its end is. `torn` lines are the last ones, in order of the file; the writer ends the last of them
@@ -37,10 +20,27 @@ export interface ChainBreak {
 export type ChainEnd =
   | { readonly kind: "whole"; readonly head: ChainHead }
   | { readonly kind: "torn"; readonly head: ChainHead; readonly lines: readonly TornLine[] }
-  | { readonly kind: "broken"; readonly at: ChainBreak };
+  | { readonly kind: "broken"; readonly at: ChainBreak; readonly acceptance: Acceptance | undefined };
+
+/** How to go on behind a break: `event` is the next record, and follows `head`, which is the last line whatever that is. */
+export interface Acceptance {
+  readonly event: AcceptedBreak;
+  readonly head: ChainHead;
+  /** A last line without a newline has to get it first, and then the log has to be read again: it may say something else. */
+  readonly lastLine: TornLine | undefined;
+}
 
 /** Takes each record once it is certain, in order. Must not throw. */
 export type OnRecord = (record: AuditRecord, place: LinePlace) => void;
+
+export interface AuditChainOptions {
+  /**
+   * Takes what reads as a record behind a break. Nothing vouches for it, even where a later record accepts the break. Must not throw.
+   */
+  readonly onDoubtful?: OnRecord;
+  /** Takes the chain up in the middle, after this record. A break is then for good: what accepts one counts the lines of the log. */
+  readonly after?: ChainHead;
+}
 
 /** A line that reads as the record that is due. `described` is the torn line that it accounts for, where it is a recovery. */
 interface GoodLine {
@@ -60,68 +60,85 @@ interface BadLine {
 /** A chain is fed the files of one log, oldest first: {@link AuditChain.beginFile}, then its lines. */
 export class AuditChain {
   readonly #onRecord: OnRecord;
+  readonly #onDoubtful: OnRecord;
+  readonly #isWhole: boolean;
   #head: ChainHead = { seq: 0, sha256: ZERO_HASH, time: null };
   #file: DayFileName | undefined;
   #lineNumber = 0;
   #offset = 0;
+  /** Lines of all files so far. */
+  #lines = 0;
+  #lastLine: TornLine | undefined;
   /** The last line, where it was the record that was due: certain as soon as the next line doesn't call it torn. */
   #held: GoodLine | undefined;
   /** Lines that wait for a recovery record; the last one is described first. */
-  readonly #torn: BadLine[] = [];
-  #unended: TornLine | undefined;
-  #broken: ChainBreak | undefined;
+  #torn: BadLine[] = [];
+  #stretch: BrokenStretch | undefined;
 
-  constructor(onRecord: OnRecord) {
+  constructor(onRecord: OnRecord, { onDoubtful, after }: AuditChainOptions = {}) {
     this.#onRecord = onRecord;
+    this.#onDoubtful = onDoubtful ?? (() => undefined);
+    this.#isWhole = after === undefined;
+    if (after !== undefined) this.#head = after;
   }
 
   /**
-   * The next lines are of this file.
+   * The next lines are of this file, from `offset` on.
    *
    * @throws {RangeError} when it isn't later than the one before
    */
-  beginFile(file: DayFileName): void {
+  beginFile(file: DayFileName, offset = 0): void {
     if (this.#file !== undefined && file <= this.#file) throw new RangeError("expected the log's files in order of their days");
     this.#file = file;
     this.#lineNumber = 0;
-    this.#offset = 0;
+    this.#offset = offset;
   }
 
-  /** Takes the file's next line. Once the chain is broken it stays so, and further lines make no difference. */
-  feed(line: LogLine): ChainBreak | undefined {
+  /** Takes the file's next line. A break stands until a record accepts it, so the lines behind it matter too. */
+  feed(line: LogLine): void {
     if (this.#file === undefined) throw new RangeError("expected beginFile before the first line");
-    if (this.#broken !== undefined) return this.#broken;
     this.#lineNumber++;
     const { bytes, sha256, ended } = line;
     const place: TornLine = { file: this.#file, line: this.#lineNumber, offset: this.#offset, bytes, sha256, ended };
     this.#offset += bytes + 1;
-    if (this.#unended !== undefined) return this.#breakAfterUnended(this.#unended);
-    if (!ended) this.#unended = place;
-    this.#judge(line, place);
-    return this.#broken;
-  }
-
-  /** The log has no more lines. */
-  end(): ChainEnd {
-    if (this.#broken !== undefined) return { kind: "broken", at: this.#broken };
-    if (this.#held !== undefined && !this.#held.line.ended) this.#withdrawHeld(this.#held);
-    this.#settleHeld();
-    const wrong = this.#torn.find(({ line, couldBeTorn }) => line.ended && !couldBeTorn);
-    if (wrong !== undefined) return { kind: "broken", at: this.#break(wrong.line, wrong.expected, wrong.found) };
-    if (this.#torn.length === 0) return { kind: "whole", head: this.#head };
-    return { kind: "torn", head: this.#head, lines: this.#torn.map(({ line }) => line) };
-  }
-
-  #judge(line: LogLine, place: TornLine): void {
+    const before = this.#lastLine;
     const reading =
       line.content === undefined
         ? ({ kind: "not_json", problem: `a line longer than ${MAX_RECORD_BYTES} bytes` } as const)
         : readRecordLine(line.content);
+    if (this.#stretch === undefined && before?.ended === false) this.#breakAfterUnended(before);
+    if (this.#stretch === undefined) this.#judge(line.content, reading, place);
+    if (this.#stretch !== undefined) this.#giveUp(this.#stretch, reading.kind === "ok" ? reading.value : undefined, place);
+    this.#lines++;
+    this.#lastLine = place;
+  }
+
+  /** The log has no more lines. */
+  end(): ChainEnd {
+    if (this.#stretch === undefined) {
+      if (this.#held !== undefined && !this.#held.line.ended) this.#withdrawHeld(this.#held);
+      this.#settleHeld();
+      const wrong = this.#torn.find(({ line, couldBeTorn }) => line.ended && !couldBeTorn);
+      if (wrong !== undefined) this.#break(wrong.line, wrong);
+    }
+    if (this.#stretch !== undefined) return this.#endBroken(this.#stretch);
+    if (this.#torn.length === 0) return { kind: "whole", head: this.#head };
+    return { kind: "torn", head: this.#head, lines: this.#torn.map(({ line }) => line) };
+  }
+
+  #endBroken(stretch: BrokenStretch): ChainEnd {
+    const last = this.#lastLine;
+    const head: ChainHead = { seq: this.#lines, sha256: last?.sha256 ?? ZERO_HASH, time: null };
+    const acceptance = { event: stretch.acceptance(), head, lastLine: last?.ended === false ? last : undefined };
+    return { kind: "broken", at: stretch.at, acceptance: this.#isWhole ? acceptance : undefined };
+  }
+
+  #judge(content: Uint8Array | undefined, reading: CanonicalReading<AuditRecord>, place: TornLine): void {
     const record = reading.kind === "ok" ? reading.value : undefined;
     if (record !== undefined && this.#callsHeldTorn(record)) return this.#acceptDescription(record, place);
     this.#settleHeld();
     const top = this.#torn.at(-1);
-    if (top !== undefined) return this.#afterTorn(top, line, place, record);
+    if (top !== undefined) return this.#afterTorn(top, content, place, record);
     if (reading.kind !== "ok") {
       this.#torn.push({ line: place, expected: this.#due(), found: reading.problem, couldBeTorn: reading.kind === "not_json" });
       return;
@@ -166,7 +183,7 @@ export class AuditChain {
   }
 
   /** After a torn line comes the record that describes it, or what a crash left of that record. */
-  #afterTorn(top: BadLine, line: LogLine, place: TornLine, record: AuditRecord | undefined): void {
+  #afterTorn(top: BadLine, content: Uint8Array | undefined, place: TornLine, record: AuditRecord | undefined): void {
     const { seq, sha256: prev } = this.#head;
     if (record?.event.kind === "recovery") {
       if (record.seq === seq + 1 && record.prev === prev && describesLine(record.event, top.line)) {
@@ -175,15 +192,15 @@ export class AuditChain {
       }
       const expected = `${phraseRecovery(top.line)}, ${this.#due()}`;
       const found = `${phraseRecovery(record.event)}, seq ${record.seq} and prev ${record.prev}`;
-      this.#broken = this.#break(place, expected, found);
+      this.#break(place, { expected, found });
       return;
     }
-    if (line.content !== undefined && isBegunRecovery(line.content, seq + 1, prev, top.line)) {
+    if (content !== undefined && isBegunRecovery(content, seq + 1, prev, top.line)) {
       this.#torn.push({ line: place, expected: phraseRecovery(top.line), found: "the beginning of one", couldBeTorn: true });
       return;
     }
     const [first = top] = this.#torn;
-    this.#broken = this.#break(first.line, first.expected, first.found);
+    this.#break(first.line, first);
   }
 
   #due(): string {
@@ -196,22 +213,39 @@ export class AuditChain {
     if (record.prev !== sha256) return { expected: `prev ${sha256}`, found: `prev ${record.prev}` };
     if (dayOf(record.time) > dayOf(file)) return { expected: `a time on ${dayOf(file)} or before`, found: `time ${record.time}` };
     if (record.event.kind === "recovery") return { expected: "a torn line before a recovery", found: phraseRecovery(record.event) };
+    if (record.event.kind === "accepted_break") return { expected: "a break before its acceptance", found: "an accepted_break" };
     return undefined;
   }
 
-  #breakAfterUnended(line: TornLine): ChainBreak {
+  #breakAfterUnended(line: TornLine): void {
     this.#settleHeld();
-    this.#broken = this.#break(line, "a newline at the end of the line", "the end of the file, with more records in a later one");
-    return this.#broken;
+    const found = "the end of the file, with more records in a later one";
+    this.#break(line, { expected: "a newline at the end of the line", found });
   }
 
-  #break({ file, line, offset }: LinePlace, expected: string, found: string): ChainBreak {
-    return { file, line, offset, expected: escapeText(expected), found: escapeText(found), lastGood: this.#head.seq };
+  /** From here on nothing counts until a record accepts it. Torn lines that nobody described are part of what it has to name. */
+  #break(place: LinePlace, phrases: Pick<ChainBreak, "expected" | "found">): void {
+    this.#stretch = new BrokenStretch(breakAt(place, phrases, this.#head.seq), this.#head);
+    for (const { line } of this.#torn) this.#stretch.add(line.sha256);
+    this.#torn = [];
   }
-}
 
-/** A break in one line of text, for either program's message. */
-export function phraseBreak({ file, line, offset, expected, found, lastGood }: ChainBreak): string {
-  const last = lastGood === 0 ? "no record before it is good" : `the last good record is seq ${lastGood}`;
-  return `${quoteText(file)} line ${line} (offset ${offset}): expected ${expected}, found ${found}; ${last}`;
+  /** Adds a line to the broken stretch, or finds the record that accepts it. */
+  #giveUp(stretch: BrokenStretch, record: AuditRecord | undefined, place: TornLine): void {
+    if (record !== undefined && this.#accepts(stretch, record, place)) {
+      // INVARIANT: never held: a recovery that called it torn would take the break away with it.
+      this.#head = { seq: record.seq, sha256: place.sha256, time: record.time };
+      this.#stretch = undefined;
+      this.#onRecord(record, place);
+      return;
+    }
+    stretch.add(place.sha256);
+    if (record !== undefined) this.#onDoubtful(record, place);
+  }
+
+  #accepts(stretch: BrokenStretch, { seq, time, prev, event }: AuditRecord, place: TornLine): boolean {
+    if (event.kind !== "accepted_break" || !place.ended || !this.#isWhole) return false;
+    if (seq !== this.#lines + 1 || prev !== this.#lastLine?.sha256 || dayOf(time) > dayOf(place.file)) return false;
+    return stretch.isAcceptedBy(event);
+  }
 }

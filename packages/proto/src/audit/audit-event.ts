@@ -141,6 +141,24 @@ export const GrantsChanged = event("grants_changed", {
 export const Recovery = event("recovery", { file: z.string(), offset: SafeInteger, bytes: SafeInteger, sha256: Hash32 });
 export type Recovery = z.infer<typeof Recovery>;
 
+/**
+ * The owner had brokerd go on behind a break of the log. It pins that very break as the verifier phrases it, the last good record before
+ * it, and the `lines` lines that nothing accounts for: `sha256` is of their hashes, in hexadecimal, each followed by a newline. Its own
+ * `seq` is one more than the lines before it.
+ */
+export const AcceptedBreak = event("accepted_break", {
+  file: z.string(),
+  line: SafeInteger,
+  offset: SafeInteger,
+  expected: z.string(),
+  found: z.string(),
+  last_good: SafeInteger,
+  last_good_sha256: Hash32,
+  lines: SafeInteger,
+  sha256: Hash32,
+});
+export type AcceptedBreak = z.infer<typeof AcceptedBreak>;
+
 export const Stopped = event("stopped", {});
 
 export const AuditEvent = z.discriminatedUnion("kind", [
@@ -151,6 +169,7 @@ export const AuditEvent = z.discriminatedUnion("kind", [
   ResultEvent,
   GrantsChanged,
   Recovery,
+  AcceptedBreak,
   Stopped,
 ]);
 export type AuditEvent = z.infer<typeof AuditEvent>;

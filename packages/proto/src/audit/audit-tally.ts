@@ -19,6 +19,15 @@ export interface RecoveryNote {
   readonly bytes: number;
 }
 
+/** A break that the owner had brokerd go on behind, and how many lines nothing accounts for. */
+export interface AcceptedBreakNote {
+  readonly seq: number;
+  readonly file: string;
+  readonly line: number;
+  readonly lines: number;
+  readonly lastGood: number;
+}
+
 /** A record whose time is before that of the record before it. */
 export interface ClockStep {
   readonly seq: number;
@@ -34,9 +43,12 @@ export interface MisnamedFile {
 
 /** The lists; a seq is that of the decision, also where an approval let it run. */
 export interface TallyLists {
+  /** How many records there are, which isn't the last seq where a break was accepted. */
+  readonly records: number;
   readonly unansweredAsks: Listed<number>;
   readonly unfinishedCalls: Listed<number>;
   readonly recoveries: Listed<RecoveryNote>;
+  readonly acceptedBreaks: Listed<AcceptedBreakNote>;
   readonly clockSteps: Listed<ClockStep>;
   readonly misnamedFiles: Listed<MisnamedFile>;
   /** Seqs of approvals without a waiting ask and of results without a running call. */
@@ -72,9 +84,11 @@ export class AuditTally {
   readonly #asks = new Set<number>();
   readonly #calls = new Set<number>();
   readonly #recoveries = new ShortList<RecoveryNote>();
+  readonly #acceptedBreaks = new ShortList<AcceptedBreakNote>();
   readonly #clockSteps = new ShortList<ClockStep>();
   readonly #misnamed = new ShortList<MisnamedFile>();
   readonly #strays = new ShortList<number>();
+  #records = 0;
   #lastTime: Timestamp | undefined;
   #lastFile: DayFileName | undefined;
 
@@ -82,6 +96,7 @@ export class AuditTally {
   add({ seq, time, event }: AuditRecord, { file }: LinePlace): void {
     if (this.#lastTime !== undefined && time < this.#lastTime) this.#clockSteps.add({ seq, from: this.#lastTime, to: time });
     if (file !== this.#lastFile && dayOf(time) !== dayOf(file)) this.#misnamed.add({ file, time });
+    this.#records++;
     this.#lastTime = time;
     this.#lastFile = file;
     switch (event.kind) {
@@ -99,6 +114,11 @@ export class AuditTally {
       case "recovery":
         this.#recoveries.add({ seq, file: event.file, offset: event.offset, bytes: event.bytes });
         break;
+      case "accepted_break": {
+        const { file: broken, line, lines, last_good: lastGood } = event;
+        this.#acceptedBreaks.add({ seq, file: broken, line, lines, lastGood });
+        break;
+      }
       case "started":
       case "session_opened":
       case "grants_changed":
@@ -111,9 +131,11 @@ export class AuditTally {
 
   lists(): TallyLists {
     return {
+      records: this.#records,
       unansweredAsks: listSet(this.#asks),
       unfinishedCalls: listSet(this.#calls),
       recoveries: this.#recoveries.list(),
+      acceptedBreaks: this.#acceptedBreaks.list(),
       clockSteps: this.#clockSteps.list(),
       misnamedFiles: this.#misnamed.list(),
       strays: this.#strays.list(),

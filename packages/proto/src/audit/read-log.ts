@@ -6,21 +6,20 @@ import type { DayFileName } from "./log-files.ts";
 /** A file of a log. Each chunk is done with before the next is asked for, so that one buffer serves them all. */
 export interface LogSource {
   readonly name: DayFileName;
+  /** Where in the file the chunks begin, in bytes; the start of a line. */
+  readonly offset?: number;
   readonly chunks: AsyncIterable<Uint8Array>;
 }
 
-/** Feeds the files, oldest first, to `chain` and returns its judgement; stops reading at a break. Errors of reading pass through. */
+/**
+ * Feeds the files, oldest first, to `chain` and returns its judgement. A broken log is read to its end too: what accepts a break lies
+ * behind it. Errors of reading pass through.
+ */
 export async function readLog(sources: Iterable<LogSource>, chain: AuditChain): Promise<ChainEnd> {
-  for (const { name, chunks } of sources) {
-    let isBroken = false;
-    const splitter = new LineSplitter((line) => {
-      isBroken = chain.feed(line) !== undefined;
-    });
-    chain.beginFile(name);
-    for await (const chunk of chunks) {
-      splitter.push(chunk);
-      if (isBroken) return chain.end();
-    }
+  for (const { name, offset, chunks } of sources) {
+    const splitter = new LineSplitter((line) => chain.feed(line));
+    chain.beginFile(name, offset);
+    for await (const chunk of chunks) splitter.push(chunk);
     splitter.end();
   }
   return chain.end();

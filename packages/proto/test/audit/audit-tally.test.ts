@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { approval, decision, LogBuilder, result, soundLog, started, stopped } from "./log-builder.ts";
+import { approval, decision, hashOf, LogBuilder, linesOf, result, soundLog, started, stopped } from "./log-builder.ts";
 import { readMemory } from "./read-memory.ts";
 
 const NOTHING = { total: 0, first: [] };
@@ -12,9 +12,11 @@ function seqs(...first: readonly number[]): { total: number; first: readonly num
 test("a log in which everything was answered and finished leaves nothing open", async () => {
   const { lists } = await readMemory(soundLog().build());
   assert.deepEqual(lists, {
+    records: 11,
     unansweredAsks: NOTHING,
     unfinishedCalls: NOTHING,
     recoveries: NOTHING,
+    acceptedBreaks: NOTHING,
     clockSteps: NOTHING,
     misnamedFiles: NOTHING,
     strays: NOTHING,
@@ -62,4 +64,27 @@ test("a long list keeps its first hundred items and counts the rest", async () =
   assert.equal(lists.unansweredAsks.first.length, 100);
   assert.equal(lists.strays.total, 150);
   assert.deepEqual(lists.strays.first.slice(0, 2), [4, 7]);
+});
+
+test("an accepted break is listed with what was given up, and what was open before it stays open", async () => {
+  const log = new LogBuilder().add(started(0), decision(1, "ask"), decision(2, "allowed"));
+  const [offset, good] = [log.offset, log.prev];
+  log.raw("nonsense\n").add(result(3, 2));
+  const [answer = ""] = linesOf(log.build(), log.file).slice(-1);
+  const event = {
+    kind: "accepted_break",
+    file: log.file,
+    line: 4,
+    offset,
+    expected: `a record with seq 4 and prev ${good}`,
+    found: "not JSON",
+    last_good: 3,
+    last_good_sha256: good,
+    lines: 2,
+    sha256: hashOf(`${hashOf("nonsense")}\n${hashOf(answer)}\n`),
+  };
+  const { end, lists } = await readMemory(log.accept(event).build());
+  assert.equal(end.kind, "whole");
+  assert.deepEqual(lists.acceptedBreaks, { total: 1, first: [{ seq: 6, file: log.file, line: 4, lines: 2, lastGood: 3 }] });
+  assert.deepEqual([lists.records, lists.unansweredAsks, lists.unfinishedCalls], [4, seqs(2), seqs(3)]);
 });

@@ -3,9 +3,16 @@ import { decision, LogBuilder, type LogFiles, linesOf, result, soundLog, started
 
 /** What the chain says of a log: where and why it breaks, or how many records and torn lines it has. */
 export type Verdict =
-  | { readonly kind: "broken"; readonly file: string; readonly line: number; readonly lastGood: number; readonly found: RegExp }
-  | { readonly kind: "whole"; readonly records: number }
-  | { readonly kind: "torn"; readonly records: number; readonly lines: number };
+  | {
+      readonly kind: "broken";
+      readonly file: string;
+      readonly line: number;
+      readonly lastGood: number;
+      readonly found: RegExp;
+      readonly records: number;
+    }
+  | { readonly kind: "whole"; readonly records: number; readonly head: number }
+  | { readonly kind: "torn"; readonly records: number; readonly head: number; readonly lines: number };
 
 export interface DamagedLog {
   readonly name: string;
@@ -20,8 +27,18 @@ export const SOUND = soundLog().build();
 export const FIRST = linesOf(SOUND, DAY);
 export const HALF = '{"seq":5,"time":"2026-01-0';
 
-export function broken(file: string, line: number, lastGood: number, found: RegExp): Verdict {
-  return { kind: "broken", file, line, lastGood, found };
+/** @param records how many are good before the break; fewer than `lastGood` only behind an accepted one */
+export function broken(file: string, line: number, lastGood: number, found: RegExp, records = lastGood): Verdict {
+  return { kind: "broken", file, line, lastGood, found, records };
+}
+
+/** @param head the last seq, which is more than the number of records only behind an accepted break */
+export function whole(records: number, head = records): Verdict {
+  return { kind: "whole", records, head };
+}
+
+export function tornTail(records: number, lines = 1, head = records): Verdict {
+  return { kind: "torn", records, lines, head };
 }
 
 /** The sound log with the first day's lines changed. */

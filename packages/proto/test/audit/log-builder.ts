@@ -80,6 +80,18 @@ export function stopped(): object {
   return { kind: "stopped" };
 }
 
+/** The lines of a file's bytes, without their newlines; the last one needn't have one. */
+export function splitLines(bytes: Buffer): Buffer[] {
+  const lines: Buffer[] = [];
+  let start = 0;
+  for (let end = bytes.indexOf("\n"); end !== -1; end = bytes.indexOf("\n", start)) {
+    lines.push(bytes.subarray(start, end));
+    start = end + 1;
+  }
+  if (start < bytes.length) lines.push(bytes.subarray(start));
+  return lines;
+}
+
 /** Appends lines to day files as the writer does; `raw` puts in whatever a test wants instead. */
 export class LogBuilder {
   readonly #files = new Map<string, Buffer[]>();
@@ -132,6 +144,14 @@ export class LogBuilder {
     return this;
   }
 
+  /** Goes on behind a break: the next record follows the last line, whatever that is, and is numbered as the next line. */
+  accept(event: object): this {
+    const lines = [...this.#files.values()].flatMap((parts) => splitLines(Buffer.concat(parts)));
+    this.seq = lines.length;
+    this.prev = hashOf(lines.at(-1) ?? "");
+    return this.add(event);
+  }
+
   /** The event that describes a torn line which begins at `offset` of the current file. */
   recovery(offset: number, torn: string | Uint8Array, changes: object = {}): object {
     return { kind: "recovery", file: this.#file, offset, bytes: Buffer.byteLength(torn), sha256: hashOf(torn), ...changes };
@@ -146,6 +166,18 @@ export class LogBuilder {
     if (parts === undefined) throw new Error("the builder has no file");
     return parts;
   }
+}
+
+/** Goes on with a log that was built elsewhere, in its newest file. */
+export function continued(files: LogFiles): LogBuilder {
+  const names = [...files.keys()].sort();
+  const [first = ""] = names;
+  const log = new LogBuilder(first.slice(0, "YYYY-MM-DD".length));
+  for (const name of names) {
+    if (name !== first) log.day(name.slice(0, "YYYY-MM-DD".length));
+    log.raw(files.get(name) ?? "");
+  }
+  return log;
 }
 
 /** A sound log of three days and eleven records, with text beyond ASCII. */
