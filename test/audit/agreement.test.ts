@@ -34,9 +34,10 @@ async function verify(directory: string): Promise<{ status: number; text: string
 }
 
 /** Starts and stops the log as brokerd does: its head, or why it is refused. */
-async function start(directory: AbsPath): Promise<number | string> {
+async function start(directory: AbsPath, acceptBreak = false): Promise<number | string> {
   const clock = { now: () => Date.parse("2026-01-10T00:00:00.000Z") };
-  const opening = await openAuditLog({ directory, clock, onRecord: () => {}, warn: () => {} });
+  const ignore = (): void => {};
+  const opening = await openAuditLog({ directory, clock, acceptBreak, onRecord: ignore, onRestart: ignore, warn: ignore });
   if (opening.kind === "refused") return opening.problem;
   const { head } = opening.log;
   await opening.log[Symbol.asyncDispose]();
@@ -76,6 +77,46 @@ for (const { name, files, verdict } of DAMAGED_LOGS) {
     assert.equal(again.status, 0, again.text);
     assert.ok(again.text.startsWith(`audit: ok, ${verdict.records + torn} records\n`), again.text);
     assert.ok(!again.text.includes("torn tail"), again.text);
+  });
+}
+
+const NOTHING_TO_ACCEPT = "the audit log isn't broken, start without --accept-break; see docs/runbook.md#audit-break-accepted";
+
+for (const { name, files, verdict } of DAMAGED_LOGS.filter(({ verdict }) => verdict.kind === "broken")) {
+  test(`what is accepted stays accepted, for start and verify, in ${name}`, async () => {
+    using directory = new LogDirectory();
+    directory.write(files);
+    const { text: broken } = await verify(directory.path);
+    const head = await start(directory.path, true);
+    assert.equal(typeof head, "number", String(head));
+    const { status, text } = await verify(directory.path);
+    assert.equal(status, 0, text);
+    assert(verdict.kind === "broken");
+    const place = `given up from "${verdict.file}" line ${verdict.line} on, behind seq ${verdict.lastGood}\n`;
+    assert.ok(text.includes(place), `${text}\n${broken}`);
+    assert.equal(await start(directory.path), head);
+    const before = directory.read();
+    assert.equal(await start(directory.path, true), NOTHING_TO_ACCEPT);
+    assert.deepEqual(directory.read(), before);
+    for (const [file, bytes] of files) {
+      assert.ok(before.get(file)?.subarray(0, bytes.length).equals(bytes), "nothing that was there has changed");
+    }
+    // The lines that were given up are pinned like all others.
+    const [first = ""] = [...before.keys()].sort();
+    const bytes = before.get(first) ?? Buffer.alloc(0);
+    bytes.writeUInt8(bytes.readUInt8(bytes.length - 3) ^ 1, bytes.length - 3);
+    directory.write([[first, bytes]]);
+    assert.equal((await verify(directory.path)).status, 1);
+    assert.equal(typeof (await start(directory.path)), "string");
+  });
+}
+
+for (const { name, files } of DAMAGED_LOGS.filter(({ verdict }) => verdict.kind !== "broken")) {
+  test(`there is nothing to accept in ${name}, and nothing is written`, async () => {
+    using directory = new LogDirectory();
+    directory.write(files);
+    assert.equal(await start(directory.path, true), NOTHING_TO_ACCEPT);
+    assert.deepEqual(directory.read(), new Map([...files].sort()));
   });
 }
 

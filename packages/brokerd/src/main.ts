@@ -11,15 +11,16 @@ const VERSION = "0.1.0";
 const STOP_MARGIN_MS = 10_000;
 /** Told apart from other failures, so that who starts brokerd can try another runtime. */
 const NO_RUNTIME_STATUS = 3;
-const USAGE = `Usage: brokerd serve --config FILE
+const USAGE = `Usage: brokerd serve --config FILE [--accept-break]
 
 Decides every tool call, records the decision, asks the owner where a grant says so, and runs what is allowed.
 
 Options:
-  --config FILE  the configuration, TOML; every key is listed in docs/configuration.md
-  --help         this text
+  --config FILE   the configuration, TOML; every key is listed in docs/configuration.md
+  --accept-break  go on behind a break of the audit log, on record; see docs/runbook.md#audit-break-accepted
+  --help          this text
 
-Exit status: 0 stopped, 1 failed, 2 usage, 3 the runtime that the configuration names can't be used here.
+Exit status: 0 stopped, 1 failed, 2 usage or no break to accept, 3 the runtime that the configuration names can't be used here.
 
 Example: brokerd serve --config /etc/boxmaker/brokerd.toml
 `;
@@ -29,15 +30,15 @@ function fail(code: number, line: string): void {
   process.exitCode = code;
 }
 
-function parseCommandLine(): { config: string } | "help" | undefined {
+function parseCommandLine(): { config: string; acceptBreak: boolean } | "help" | undefined {
   try {
     const { values, positionals } = parseArgs({
       allowPositionals: true,
-      options: { config: { type: "string" }, help: { type: "boolean", short: "h" } },
+      options: { config: { type: "string" }, "accept-break": { type: "boolean" }, help: { type: "boolean", short: "h" } },
     });
     if (values.help === true) return "help";
     if (positionals.length !== 1 || positionals[0] !== "serve" || values.config === undefined) return undefined;
-    return { config: values.config };
+    return { config: values.config, acceptBreak: values["accept-break"] ?? false };
   } catch {
     // parseArgs throws for unknown options only; the usage says which there are.
     return undefined;
@@ -66,8 +67,14 @@ async function main(): Promise<void> {
   const stop = new AbortController();
   // A terminal that goes away is a stop too: nobody would see an approval any more.
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => stop.abort());
-  const serving = await serve(reading.config, { version: VERSION, clock: systemClock, log });
+  const serving = await serve(reading.config, {
+    version: VERSION,
+    clock: systemClock,
+    log,
+    acceptBreak: command.acceptBreak,
+  });
   if (serving.kind === "refused") return fail(1, serving.problem);
+  if (serving.kind === "nothing_to_accept") return fail(2, serving.problem);
   if (serving.kind === "no_runtime") return fail(NO_RUNTIME_STATUS, serving.problem);
 
   const { broker } = serving;

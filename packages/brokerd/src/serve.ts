@@ -27,12 +27,16 @@ export interface ServeDependencies {
   readonly version: string;
   readonly clock: Clock;
   readonly log: Log;
+  /** Go on behind a break of the audit log, on record; without one, nothing is started. */
+  readonly acceptBreak?: boolean;
 }
 
 /** A running brokerd, or the one line that says why there is none. */
 export type Serving =
   | { readonly kind: "serving"; readonly broker: Broker }
   | { readonly kind: "refused"; readonly problem: string }
+  /** A break was to be accepted and there is none. */
+  | { readonly kind: "nothing_to_accept"; readonly problem: string }
   /** Everything but the runtime that the configuration names is all right so far: another one may do. */
   | { readonly kind: "no_runtime"; readonly problem: string };
 
@@ -61,18 +65,25 @@ async function newSession(config: Config): Promise<{ state: Label; ceiling: Conf
  * Starts brokerd. Nothing is touched before the lock is held; what was started is ended again where a later step is refused.
  */
 export async function serve(config: Config, dependencies: ServeDependencies): Promise<Serving> {
-  const { clock, log, version } = dependencies;
+  const { clock, log, version, acceptBreak = false } = dependencies;
   const events = new Events(log);
-  const states = new SessionStates();
+  let states = new SessionStates();
   await using resources = new AsyncDisposableStack();
 
   const opened = await openAuditLog({
     directory: config.auditDirectory,
     clock,
+    acceptBreak,
     onRecord: (record) => states.apply(record),
+    onDoubtful: (record) => states.doubt(record),
+    onRestart: () => {
+      states = new SessionStates();
+    },
     warn: (line) => events.notice(line),
   });
-  if (opened.kind === "refused") return opened;
+  if (opened.kind === "refused") {
+    return { kind: opened.why === "nothing_to_accept" ? opened.why : "refused", problem: opened.problem };
+  }
   const audit = resources.use(opened.log);
   const notices = [...opened.notices, ...unfinishedNotice(states)];
 

@@ -1,20 +1,18 @@
-/** Opens the audit log at start: locks it, reads it whole, ends a torn tail, and refuses anything else that doesn't follow. */
+/** Opens the audit log at start: locks it, reads it, ends a torn tail, and refuses anything else that doesn't follow. */
 import { fsync, lstatSync } from "node:fs";
 import { promisify } from "node:util";
-import { readAuditEntries, readAuditFile } from "@boxmaker/edge/audit-files";
+import { readAuditEntries } from "@boxmaker/edge/audit-files";
 import type { Clock } from "@boxmaker/edge/log";
 import {
   type AbsPath,
-  AuditChain,
   type AuditRecord,
+  type ChainEnd,
   escapeText,
   type Hash32,
+  type LogFile,
   listLog,
   phraseBreak,
   quoteText,
-  readLog,
-  recoveryOf,
-  type TornLine,
 } from "@boxmaker/proto";
 import { makeDirectory, makePrivate } from "./audit-directory.ts";
 import { AuditStoppedError } from "./audit-stopped-error.ts";
@@ -22,11 +20,13 @@ import { AuditLog } from "./audit-writer.ts";
 import { BlobStore } from "./blob-store.ts";
 import { DayFile } from "./day-file.ts";
 import { type DirectoryLock, lockDirectory } from "./directory-lock.ts";
+import { endLine, mendingOf } from "./mending.ts";
+import { type LogMark, type LogReader, MarkGate, readAll, readBehind } from "./read-directory.ts";
 
 export type { AuditLog } from "./audit-writer.ts";
+export type { LogMark } from "./read-directory.ts";
 
 const syncFile = promisify(fsync);
-const NEWLINE = Buffer.from("\n");
 const NO_BLOBS: ReadonlyMap<Hash32, string> = new Map();
 
 /** What opening needs. */
@@ -35,6 +35,23 @@ export interface AuditLogOptions {
   readonly clock: Pick<Clock, "now">;
   /** Takes every record of the log in order while it is being opened. Must not throw. */
   readonly onRecord: (record: AuditRecord) => void;
+  /**
+   * Takes what reads as a record between a break and the record that accepts it, so that nothing in it makes anything laxer. Nothing
+   * vouches for it. Must not throw.
+   */
+  readonly onDoubtful?: (record: AuditRecord) => void;
+  /**
+   * Where a snapshot of the state was taken: `onRecord` gets the records behind it only, and older files aren't read. A mark that isn't
+   * in the log is told by `onRestart` and a notice.
+   */
+  readonly from?: LogMark | undefined;
+  /** Goes on behind a break, on record. With nothing to accept nothing is written, and opening is refused as `nothing_to_accept`. */
+  readonly acceptBreak?: boolean;
+  /**
+   * Forgets everything that was handed over so far and what a snapshot holds: the whole log follows from its first record. Needed with
+   * `from` or `acceptBreak`. Must not throw.
+   */
+  readonly onRestart?: () => void;
   /** Takes one printable line, should the log stop later. Must not throw. */
   readonly warn: (line: string) => void;
   /** Where to look for flock(1), instead of the usual places. */
@@ -44,10 +61,17 @@ export interface AuditLogOptions {
 /** The log, and printable lines that the owner should see; or one line that says why there is none, with its runbook pointer. */
 export type AuditLogOpening =
   | { readonly kind: "open"; readonly log: AuditLog; readonly notices: readonly string[] }
-  | { readonly kind: "refused"; readonly problem: string };
+  | { readonly kind: "refused"; readonly why: "unusable" | "nothing_to_accept"; readonly problem: string };
+
+const NOBODY: LogReader = { onRecord: () => undefined, onDoubtful: () => undefined };
+const NOTHING_TO_ACCEPT: AuditLogOpening = {
+  kind: "refused",
+  why: "nothing_to_accept",
+  problem: "the audit log isn't broken, start without --accept-break; see docs/runbook.md#audit-break-accepted",
+};
 
 function refuse(problem: string): AuditLogOpening {
-  return { kind: "refused", problem };
+  return { kind: "refused", why: "unusable", problem };
 }
 
 function refuseDirectory(directory: AbsPath, problem: string): AuditLogOpening {
@@ -59,10 +83,15 @@ function refuseDirectory(directory: AbsPath, problem: string): AuditLogOpening {
  *
  * Nothing is touched before the lock is held, and no byte of the log is ever changed or removed: a torn last line gets its newline
  * and a recovery record after it.
+ *
+ * @throws {RangeError} when `from` or `acceptBreak` comes without `onRestart`
  */
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditLogOpening> {
-  const { directory, lockPrograms } = options;
+  const { directory, lockPrograms, from, acceptBreak: accepts = false, onRestart } = options;
+  if (onRestart === undefined && (from !== undefined || accepts))
+    throw new RangeError("expected onRestart with from or acceptBreak");
   try {
+    if (accepts && lstatSync(directory, { throwIfNoEntry: false }) === undefined) return NOTHING_TO_ACCEPT;
     await makeDirectory(directory);
     if (!lstatSync(directory).isDirectory()) return refuseDirectory(directory, "it is a link or a file, expected a directory");
     const outcome = lockDirectory(directory, lockPrograms);
@@ -84,11 +113,8 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLogOp
   }
 }
 
-async function openLocked(
-  { directory, clock, onRecord, warn }: AuditLogOptions,
-  stack: AsyncDisposableStack,
-  lock: DirectoryLock,
-): Promise<AuditLogOpening> {
+async function openLocked(options: AuditLogOptions, stack: AsyncDisposableStack, lock: DirectoryLock): Promise<AuditLogOpening> {
+  const { directory, clock, onRecord, warn, acceptBreak = false } = options;
   const notices: string[] = [];
   if (makePrivate(lock.descriptor)) notices.push(`took other users' access to ${quoteText(directory)} away`);
   const listing = listLog(await readAuditEntries(directory));
@@ -99,48 +125,65 @@ async function openLocked(
   // An earlier run may have died before its sync: what is about to be believed has to be on the disk.
   await file?.sync();
   await syncFile(lock.descriptor);
-  const sources = listing.files.map((day) => ({ name: day.name, chunks: readAuditFile(directory, day) }));
-  const end = await readLog(sources, new AuditChain(onRecord));
-  if (end.kind === "broken") return refuse(`the audit log is broken: ${phraseBreak(end.at)}; see docs/runbook.md#audit-broken`);
+
+  let end = await readListed(options, listing.files, notices);
+  if (acceptBreak && end.kind !== "broken") return NOTHING_TO_ACCEPT;
+  if (acceptBreak && end.kind === "broken" && end.acceptance?.unended !== undefined) {
+    await endLine(directory, end.acceptance.unended, file);
+    notices.push("the last line of the audit log had no newline, and got one");
+    // With it the line may be another one: a record, or an acceptance that a crash kept from being whole.
+    end = await readAgain(options);
+  }
+  const mending = mendingOf(end, acceptBreak);
+  if (mending.kind === "broken")
+    return refuse(`the audit log is broken: ${phraseBreak(mending.at)}; see docs/runbook.md#audit-broken`);
+
   const blobs = stack.use(await BlobStore.open(directory, "blobs"));
   const grants = stack.use(await BlobStore.open(directory, "grants"));
-  const log = new AuditLog({ directory, clock, warn, lock, blobs, grants, head: end.head, file });
-  if (end.kind === "torn") {
-    await endLastLine(directory, end.lines, file);
-    notices.push(...(await recordTornLines(log, end.lines, onRecord)));
+  const log = new AuditLog({ directory, clock, warn, lock, blobs, grants, head: mending.head, file });
+  if (mending.unended !== undefined) await endLine(directory, mending.unended, file);
+  for (const { event, phrase } of mending.due) {
+    const { seq, record, durable } = log.append(event, NO_BLOBS);
+    await durable;
+    onRecord(record);
+    notices.push(phrase(seq));
   }
   return { kind: "open", log, notices };
 }
 
-/** Gives the last line the newline it lacks, in its own file, which needn't be the newest one. */
-async function endLastLine(directory: AbsPath, lines: readonly TornLine[], newest: DayFile | undefined): Promise<void> {
-  const last = lines.at(-1);
-  if (last === undefined || last.ended) return;
-  if (newest?.name === last.file) {
-    newest.append(NEWLINE);
-    await newest.sync();
-    return;
-  }
-  using older = DayFile.openRead(directory, last.file, last.offset + last.bytes);
-  older.append(NEWLINE);
-  await older.sync();
+function readerOf({ onRecord, onDoubtful }: AuditLogOptions): LogReader {
+  return { onRecord, onDoubtful: onDoubtful ?? (() => undefined) };
 }
 
-/** Writes a recovery record for each torn line, the last one first, as the chain reads them. */
-async function recordTornLines(
-  log: AuditLog,
-  lines: readonly TornLine[],
-  onRecord: (record: AuditRecord) => void,
-): Promise<string[]> {
-  const notices: string[] = [];
-  for (const line of lines.toReversed()) {
-    const { seq, record, durable } = log.append(recoveryOf(line), NO_BLOBS);
-    await durable;
-    onRecord(record);
-    const where = `${quoteText(line.file)} line ${line.line}`;
+/** Reads the log as it was listed: behind the mark, or the whole of it where there is none or that doesn't do. */
+async function readListed(options: AuditLogOptions, files: readonly LogFile[], notices: string[]): Promise<ChainEnd> {
+  const { directory, from, onRestart, acceptBreak = false } = options;
+  const reader = readerOf(options);
+  if (from === undefined) return await readAll(directory, files, reader);
+  // What is accepted is a break of the whole log.
+  const behind = acceptBreak ? undefined : await readBehind(directory, files, from, reader);
+  if (behind !== undefined) return behind;
+  onRestart?.();
+  const gate = new MarkGate(from, NOBODY);
+  const end = await readAll(directory, files, {
+    ...reader,
+    onRecord: (record, place) => {
+      gate.onRecord(record, place);
+      reader.onRecord(record, place);
+    },
+  });
+  if (!gate.isOpen && end.kind !== "broken") {
     notices.push(
-      `audit log: ${where} was cut off (${line.bytes} bytes) and is recorded as recovered in seq ${seq}; see docs/runbook.md#audit-recovered`,
+      `the state was saved at seq ${from.seq} of another audit log, or this one was cut or changed since; see docs/runbook.md#audit-other-log`,
     );
   }
-  return notices;
+  return end;
+}
+
+/** Reads the whole log as it is now. */
+async function readAgain(options: AuditLogOptions): Promise<ChainEnd> {
+  const listing = listLog(await readAuditEntries(options.directory));
+  if (listing.kind === "refused") throw new Error(listing.problem);
+  options.onRestart?.();
+  return await readAll(options.directory, listing.files, readerOf(options));
 }

@@ -22,6 +22,7 @@ import { AuditStoppedError } from "./audit-stopped-error.ts";
 import type { BlobStore } from "./blob-store.ts";
 import { DayFile } from "./day-file.ts";
 import type { DirectoryLock } from "./directory-lock.ts";
+import type { LogMark } from "./read-directory.ts";
 
 const syncFile = promisify(fsync);
 
@@ -85,6 +86,11 @@ export class AuditLog implements AsyncDisposable {
   /** The seq of the last record that has its place in the chain, durable or not yet; 0 in an empty log. */
   get head(): number {
     return this.#seq;
+  }
+
+  /** The place of that record, for a snapshot of the state after it. */
+  get mark(): LogMark {
+    return { seq: this.#seq, head: this.#lastHash };
   }
 
   /** Whether an append has failed, or the log is closed. It never becomes false again. */

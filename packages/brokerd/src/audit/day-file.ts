@@ -71,6 +71,7 @@ export class DayFile implements Disposable {
   #checkOurs(): void {
     const now = fstatSync(this.#descriptor);
     if (now.nlink === 0) throw new ForeignChangeError(`${quoteText(this.name)} was deleted`);
+    if (now.nlink > 1) throw new ForeignChangeError(`${quoteText(this.name)} has ${now.nlink} names, expected this one only`);
     if (now.size !== this.#bytes) {
       throw new ForeignChangeError(
         `${quoteText(this.name)} has ${now.size} bytes, expected ${this.#bytes}: somebody else wrote to it`,

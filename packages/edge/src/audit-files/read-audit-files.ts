@@ -22,18 +22,23 @@ export async function readAuditEntries(directory: string): Promise<readonly Dire
 }
 
 /**
- * The first `bytes` bytes of a day file. The chunks share one buffer, so each is valid until the next is asked for.
+ * The bytes of a day file from `offset` on, up to its size `bytes`. The chunks share one buffer, so each is valid until the next is
+ * asked for.
  *
  * @throws {Error} when the file has become shorter
  */
-export async function* readAuditFile(directory: string, { name, bytes }: LogFile): AsyncGenerator<Uint8Array, void, undefined> {
+export async function* readAuditFile(
+  directory: string,
+  { name, bytes }: LogFile,
+  offset = 0,
+): AsyncGenerator<Uint8Array, void, undefined> {
   await using file = await open(join(directory, name), constants.O_RDONLY | constants.O_NOFOLLOW);
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
-  let left = bytes;
-  while (left > 0) {
-    const { bytesRead } = await file.read(buffer, 0, Math.min(left, buffer.length), null);
+  let position = offset;
+  while (position < bytes) {
+    const { bytesRead } = await file.read(buffer, 0, Math.min(bytes - position, buffer.length), position);
     if (bytesRead === 0) throw new Error(`${name} became shorter while it was read`);
-    left -= bytesRead;
+    position += bytesRead;
     yield buffer.subarray(0, bytesRead);
   }
 }

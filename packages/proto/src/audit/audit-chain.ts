@@ -27,7 +27,7 @@ export interface Acceptance {
   readonly event: AcceptedBreak;
   readonly head: ChainHead;
   /** A last line without a newline has to get it first, and then the log has to be read again: it may say something else. */
-  readonly lastLine: TornLine | undefined;
+  readonly unended: TornLine | undefined;
 }
 
 /** Takes each record once it is certain, in order. Must not throw. */
@@ -129,7 +129,7 @@ export class AuditChain {
   #endBroken(stretch: BrokenStretch): ChainEnd {
     const last = this.#lastLine;
     const head: ChainHead = { seq: this.#lines, sha256: last?.sha256 ?? ZERO_HASH, time: null };
-    const acceptance = { event: stretch.acceptance(), head, lastLine: last?.ended === false ? last : undefined };
+    const acceptance = { event: stretch.acceptance(), head, unended: last?.ended === false ? last : undefined };
     return { kind: "broken", at: stretch.at, acceptance: this.#isWhole ? acceptance : undefined };
   }
 

@@ -1,0 +1,60 @@
+/** Single lines of a day file, for who wants to know where to begin to read. */
+import { constants } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { join } from "node:path";
+import { type LogFile, MAX_RECORD_BYTES } from "@boxmaker/proto";
+
+const CHUNK_BYTES = 64 * 1024;
+const NEWLINE = 0x0a;
+
+/** A line without its newline, and where in the file it begins. */
+export interface FileLine {
+  readonly offset: number;
+  readonly content: Uint8Array;
+}
+
+async function openFile(directory: string, { name }: LogFile): Promise<FileHandle> {
+  return await open(join(directory, name), constants.O_RDONLY | constants.O_NOFOLLOW);
+}
+
+async function readSpan(file: FileHandle, start: number, length: number): Promise<Buffer> {
+  const bytes = Buffer.alloc(length);
+  let done = 0;
+  while (done < length) {
+    const { bytesRead } = await file.read(bytes, done, length - done, start + done);
+    if (bytesRead === 0) throw new Error("a day file became shorter while it was read");
+    done += bytesRead;
+  }
+  return bytes;
+}
+
+/** The first line of a day file; undefined where none ends in its first `bytes` bytes, or it is longer than a record. */
+export async function readFirstLine(directory: string, day: LogFile): Promise<FileLine | undefined> {
+  await using file = await openFile(directory, day);
+  const limit = Math.min(day.bytes, MAX_RECORD_BYTES + 1);
+  let read = Buffer.alloc(0);
+  while (read.length < limit) {
+    const chunk = await readSpan(file, read.length, Math.min(CHUNK_BYTES, limit - read.length));
+    const end = chunk.indexOf(NEWLINE);
+    if (end !== -1) return { offset: 0, content: Buffer.concat([read, chunk.subarray(0, end)]) };
+    read = Buffer.concat([read, chunk]);
+  }
+  return undefined;
+}
+
+/** The last line of a day file of `bytes` bytes; undefined where it has no newline, or is longer than a record. */
+export async function readLastLine(directory: string, day: LogFile): Promise<FileLine | undefined> {
+  await using file = await openFile(directory, day);
+  const limit = Math.max(0, day.bytes - MAX_RECORD_BYTES - 2);
+  let read = Buffer.alloc(0);
+  let start = day.bytes;
+  while (start > limit) {
+    const length = Math.min(CHUNK_BYTES, start - limit);
+    start -= length;
+    read = Buffer.concat([await readSpan(file, start, length), read]);
+    if (read.at(-1) !== NEWLINE) return undefined;
+    const before = read.subarray(0, -1).lastIndexOf(NEWLINE);
+    if (before !== -1 || start === 0) return { offset: start + before + 1, content: read.subarray(before + 1, -1) };
+  }
+  return undefined;
+}
