@@ -1,10 +1,21 @@
 /** Reads a log that lies in memory, in chunks of a given size. */
-import { AuditChain, type AuditRecord, AuditTally, type ChainEnd, DayFileName, readLog, type TallyLists } from "@boxmaker/proto";
+import {
+  AuditChain,
+  type AuditRecord,
+  AuditTally,
+  type ChainEnd,
+  DayFileName,
+  type LinePlace,
+  readLog,
+  type TallyLists,
+} from "@boxmaker/proto";
 import type { LogFiles } from "./log-builder.ts";
 
 export interface MemoryReading {
   readonly end: ChainEnd;
   readonly records: readonly AuditRecord[];
+  /** What reads as a record behind a break. */
+  readonly doubtful: readonly AuditRecord[];
   readonly lists: TallyLists;
 }
 
@@ -20,15 +31,17 @@ async function* chunksOf(bytes: Buffer, size: number): AsyncGenerator<Uint8Array
 export async function readMemory(files: LogFiles, chunkSize = 65_536): Promise<MemoryReading> {
   const records: AuditRecord[] = [];
   const tally = new AuditTally();
-  const chain = new AuditChain((record, place) => {
+  const doubtful: AuditRecord[] = [];
+  const onRecord = (record: AuditRecord, place: LinePlace): void => {
     records.push(record);
     tally.add(record, place);
-  });
+  };
+  const chain = new AuditChain(onRecord, { onDoubtful: (record) => doubtful.push(record) });
   const names = [...files.keys()].sort();
   const sources = names.map((name) => ({
     name: DayFileName.parse(name),
     chunks: chunksOf(files.get(name) ?? Buffer.alloc(0), chunkSize),
   }));
   const end = await readLog(sources, chain);
-  return { end, records, lists: tally.lists() };
+  return { end, records, doubtful, lists: tally.lists() };
 }
