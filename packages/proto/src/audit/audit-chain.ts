@@ -55,6 +55,8 @@ interface BadLine {
   readonly expected: string;
   readonly found: string;
   readonly couldBeTorn: boolean;
+  /** What it reads as, in the wrong place. */
+  readonly record: AuditRecord | undefined;
 }
 
 /** A chain is fed the files of one log, oldest first: {@link AuditChain.beginFile}, then its lines. */
@@ -140,12 +142,13 @@ export class AuditChain {
     const top = this.#torn.at(-1);
     if (top !== undefined) return this.#afterTorn(top, content, place, record);
     if (reading.kind !== "ok") {
-      this.#torn.push({ line: place, expected: this.#due(), found: reading.problem, couldBeTorn: reading.kind === "not_json" });
+      const couldBeTorn = reading.kind === "not_json";
+      this.#torn.push({ line: place, expected: this.#due(), found: reading.problem, couldBeTorn, record });
       return;
     }
     const fault = this.#faultOf(reading.value, place.file);
     if (fault === undefined) this.#held = { record: reading.value, line: place, described: undefined };
-    else this.#torn.push({ line: place, ...fault, couldBeTorn: false });
+    else this.#torn.push({ line: place, ...fault, couldBeTorn: false, record });
   }
 
   /** Whether this recovery record takes the place of the line before it, which reads as a record but was written half. */
@@ -168,6 +171,7 @@ export class AuditChain {
       expected: "a newline",
       found: `a whole record with seq ${record.seq} and no newline`,
       couldBeTorn: true,
+      record,
     });
     this.#held = undefined;
   }
@@ -196,7 +200,8 @@ export class AuditChain {
       return;
     }
     if (content !== undefined && isBegunRecovery(content, seq + 1, prev, top.line)) {
-      this.#torn.push({ line: place, expected: phraseRecovery(top.line), found: "the beginning of one", couldBeTorn: true });
+      const found = "the beginning of one";
+      this.#torn.push({ line: place, expected: phraseRecovery(top.line), found, couldBeTorn: true, record });
       return;
     }
     const [first = top] = this.#torn;
@@ -226,8 +231,12 @@ export class AuditChain {
   /** From here on nothing counts until a record accepts it. Torn lines that nobody described are part of what it has to name. */
   #break(place: LinePlace, phrases: Pick<ChainBreak, "expected" | "found">): void {
     this.#stretch = new BrokenStretch(breakAt(place, phrases, this.#head.seq), this.#head);
-    for (const { line } of this.#torn) this.#stretch.add(line.sha256);
+    const torn = this.#torn;
     this.#torn = [];
+    for (const { line, record } of torn) {
+      this.#stretch.add(line.sha256);
+      if (record !== undefined) this.#onDoubtful(record, line);
+    }
   }
 
   /** Adds a line to the broken stretch, or finds the record that accepts it. */
