@@ -8,8 +8,6 @@ export {
   BlobRef,
   DecisionEvent,
   MAX_INLINE_BYTES,
-  Origin,
-  PathLabel,
   RecordedArguments,
   Recovery,
 } from "./audit/audit-event.ts";
@@ -39,6 +37,7 @@ export { type Parsed, parseJson, parseJsonBytes, parseShape } from "./json/parse
 export { readForeignJson } from "./json/read-foreign-json.ts";
 export { decodeUtf8, type JsonReading, MAX_JSON_DEPTH, MAX_JSON_VALUES, readJson, readJsonBytes } from "./json/read-json.ts";
 export { DATA_CLASSES, DataClass, isAbove, joinClass, joinLabel, Label } from "./policy/data-class.ts";
+export { Origin, RewindPoint } from "./policy/origin.ts";
 export { Baseline, ModelToolCall, SessionRecord } from "./session-log/session-record.ts";
 export { escapeLayoutText, escapeText, quoteText } from "./text/escape-text.ts";
 export { unreachable } from "./text/unreachable.ts";
@@ -54,6 +53,8 @@ export {
   AskBlock,
   GrantProblem,
   MatchedGrant,
+  PathLabel,
+  SessionGrantEnd,
 } from "./wire/admin-messages.ts";
 export { AnyRequest } from "./wire/any-request.ts";
 export { BrokerAnswer, BrokerRequest, ToolOutcome } from "./wire/broker-messages.ts";

@@ -4,16 +4,20 @@
  */
 import {
   AbsPath,
+  type AuditEvent,
   type AuditRecord,
   type AuditSeq,
   type CallId,
   type DataClass,
   type DecisionEvent,
+  type Hash32,
+  holdsPath,
   joinLabel,
   type Label,
   millisFromTimestamp,
   type Origin,
   type PathLabel,
+  type RewindPoint,
   type RunPlan,
   type SessionId,
   unreachable,
@@ -27,12 +31,33 @@ export interface Raise {
   readonly after: Label;
 }
 
+/** What a session had seen by then at the least: the join over its calls up to `call`. */
+export interface Step {
+  readonly call: CallId;
+  readonly label: Label;
+}
+
 /** A session as the log has it. */
 export interface SessionState {
   readonly origin: Origin;
   readonly ceiling: DataClass;
   readonly label: Label;
+  /** Where it was cut off, if it is a rewound one. */
+  readonly from: RewindPoint | null;
   readonly raisedBy: readonly Raise[];
+  /** The state before any call. */
+  readonly start: Label;
+  /** In rising order of calls and of labels; only calls that raise what the calls before them have: a handful at most. */
+  readonly steps: readonly Step[];
+  /** The record of the last session that was rewound from this one: what waited before it waits no more. */
+  readonly rewoundAt: AuditSeq | null;
+}
+
+/** A grant of `allow` that is in force. */
+export interface SessionGrantState {
+  readonly session: SessionId;
+  readonly grant: string;
+  readonly sha256: Hash32;
 }
 
 /** A call that was let run and has no result on record. */
@@ -41,6 +66,27 @@ export interface UnfinishedCall {
   readonly session: SessionId;
   readonly call: CallId;
   readonly tool: string;
+}
+
+/** The state of a session when it had made its calls up to this one. */
+export function stateAt({ start, steps }: Pick<SessionState, "start" | "steps">, call: CallId): Label {
+  return steps.filter((step) => step.call <= call).reduce((label, step) => joinLabel(label, step.label), start);
+}
+
+/** Takes in that a call raised the session to `label`. Calls needn't come in order. */
+function withStep(steps: readonly Step[], call: CallId, label: Label): readonly Step[] {
+  const sorted = [...steps, { call, label }].sort((a, b) => a.call - b.call);
+  const kept: Step[] = [];
+  for (const step of sorted) {
+    const before = kept.at(-1)?.label;
+    const after = before === undefined ? step.label : joinLabel(before, step.label);
+    if (before === undefined || !isSameLabel(before, after)) kept.push({ call: step.call, label: after });
+  }
+  return kept;
+}
+
+function isSameLabel(a: Label, b: Label): boolean {
+  return a.taint === b.taint && a.untrusted === b.untrusted;
 }
 
 /** What may be read of the states; only the ledger applies records to them. */
@@ -64,6 +110,8 @@ export class SessionStates {
   readonly #uses = new Map<string, number>();
   readonly #asks = new Map<AuditSeq, DecisionEvent>();
   readonly #unfinished = new Map<AuditSeq, UnfinishedCall>();
+  readonly #grants = new Map<string, SessionGrantState>();
+  #grantsGiven = 0;
   #latest = 0;
   #pathList: readonly PathLabel[] | undefined;
 
@@ -86,6 +134,16 @@ export class SessionStates {
     return this.#pathList;
   }
 
+  /** Grants of `allow` that haven't ended. */
+  get sessionGrants(): readonly SessionGrantState[] {
+    return [...this.#grants.values()];
+  }
+
+  /** How many grants of `allow` there have ever been. */
+  get sessionGrantsGiven(): number {
+    return this.#grantsGiven;
+  }
+
   /** Asks that nobody has answered, by the seq of their decision. */
   get openAsks(): readonly AuditSeq[] {
     return [...this.#asks.keys()];
@@ -102,14 +160,26 @@ export class SessionStates {
     this.#latest = Math.max(this.#latest, millisFromTimestamp(record.time));
     switch (event.kind) {
       case "started":
-        // Nothing of an earlier life still runs.
+        // Nothing of an earlier life still runs, and who held a grant open is gone.
         this.#unfinished.clear();
+        this.#grants.clear();
         return;
-      case "session_opened": {
-        const { session, origin, ceiling, state } = event;
-        this.#sessions.set(session, { origin, ceiling, label: state, raisedBy: [] });
+      case "session_opened":
+        this.#open(record.seq, event);
+        return;
+      case "session_grant": {
+        const { session, grant, sha256 } = event;
+        this.#grantsGiven++;
+        this.#grants.set(grant, { session, grant, sha256 });
         return;
       }
+      case "session_grant_ended":
+        this.#grants.delete(event.grant);
+        return;
+      case "label_reset":
+        for (const path of this.#paths.keys()) if (holdsPath(event.path, path)) this.#paths.delete(path);
+        this.#pathList = undefined;
+        return;
       case "decision":
         this.#latest = Math.max(this.#latest, millisFromTimestamp(event.now));
         if (event.outcome === "ask") this.#asks.set(record.seq, event);
@@ -144,25 +214,42 @@ export class SessionStates {
    */
   doubt({ seq, event }: AuditRecord): void {
     if (event.kind === "session_opened" && !this.#sessions.has(event.session)) {
-      const { session, origin, ceiling } = event;
-      this.#sessions.set(session, { origin, ceiling, label: WORST, raisedBy: [] });
+      const { session, origin, ceiling, from } = event;
+      const unknown = { raisedBy: [], steps: [], rewoundAt: null };
+      this.#sessions.set(session, { origin, ceiling, label: WORST, from, start: WORST, ...unknown });
     }
     if (event.kind === "decision" && event.outcome === "allowed") this.#dispatch(seq, event, event);
     if (event.kind === "decision" && event.outcome === "ask" && !this.#asks.has(seq)) this.#asks.set(seq, event);
     if (event.kind === "approval") {
       const asked = this.#asks.get(event.decision);
-      if (asked !== undefined) this.#dispatch(event.decision, asked, event);
+      if (asked !== undefined && event.raises !== null) this.#dispatch(event.decision, asked, event);
       else if (event.spends !== null) this.#uses.set(event.spends, this.usesSpent(event.spends) + 1);
     }
   }
 
   /** The lines behind an accepted break may have raised anything, and answered anything. */
   #assumeTheWorst(): void {
-    for (const [id, state] of this.#sessions) this.#sessions.set(id, { ...state, label: WORST });
+    for (const [id, state] of this.#sessions) this.#sessions.set(id, { ...state, label: WORST, start: WORST });
     for (const path of this.#paths.keys()) this.#paths.set(path, WORST);
     this.#pathList = undefined;
     this.#asks.clear();
     this.#unfinished.clear();
+    this.#grants.clear();
+  }
+
+  /** A rewound session begins with what its calls before the cut had raised, and can itself be cut off further up. */
+  #open(seq: AuditSeq, { session, origin, ceiling, state, from }: Extract<AuditEvent, { kind: "session_opened" }>): void {
+    const parent = from === null ? undefined : this.#sessions.get(from.session);
+    const opened: SessionState = { origin, ceiling, label: state, from, start: state, steps: [], raisedBy: [], rewoundAt: null };
+    if (from === null || parent === undefined) {
+      this.#sessions.set(session, opened);
+      return;
+    }
+    this.#sessions.set(from.session, { ...parent, rewoundAt: seq });
+    const { start } = parent;
+    const steps = parent.steps.filter(({ call }) => call <= from.call);
+    const raisedBy = parent.raisedBy.filter(({ call }) => call <= from.call);
+    this.#sessions.set(session, { ...opened, start, steps, raisedBy });
   }
 
   /** What a call that may run does to the state, by the record that let it run: the decision itself or its approval. */
@@ -183,12 +270,12 @@ export class SessionStates {
     }
   }
 
-  #raise(seq: AuditSeq, decision: DecisionEvent, raises: Label): void {
-    const state = this.#sessions.get(decision.session);
+  #raise(seq: AuditSeq, { session, call, tool }: DecisionEvent, raises: Label): void {
+    const state = this.#sessions.get(session);
     if (state === undefined) return;
+    const steps = withStep(state.steps, call, raises);
     const after = joinLabel(state.label, raises);
-    if (after.taint === state.label.taint && after.untrusted === state.label.untrusted) return;
-    const raise: Raise = { decision: seq, call: decision.call, tool: decision.tool, after };
-    this.#sessions.set(decision.session, { ...state, label: after, raisedBy: [...state.raisedBy, raise] });
+    const raisedBy = isSameLabel(after, state.label) ? state.raisedBy : [...state.raisedBy, { decision: seq, call, tool, after }];
+    this.#sessions.set(session, { ...state, label: after, steps, raisedBy });
   }
 }

@@ -17,6 +17,7 @@ import type { ApprovalChange, ApprovalTable } from "../approvals/approval-table.
 import type { Approvals } from "../approvals/approvals.ts";
 import type { AskEnd } from "../calls/tool-calls.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import type { SessionState } from "../ledger/session-states.ts";
 import type { Send, ServedSocket } from "./serve-socket.ts";
 
 export interface AdminSocketOptions {
@@ -74,8 +75,13 @@ async function answer(request: Simple, options: AdminSocketOptions): Promise<Adm
       const session = ledger.states.session(request.body.session);
       if (session === undefined)
         return error("no_such_session", "the audit log knows no session of this id; see docs/runbook.md#no-such-session");
-      return { kind: "session_report", body: { session: request.body.session, state: session.label, raised_by: session.raisedBy } };
+      return sessionReport(request.body.session, session);
     }
+    case "allow":
+    case "open_rewound":
+    case "label_show":
+    case "label_reset":
+      return error("internal", "not built yet");
     case "explain":
       return explain(request.body, ledger);
     case "status":
@@ -83,6 +89,11 @@ async function answer(request: Simple, options: AdminSocketOptions): Promise<Adm
     default:
       return unreachable(request);
   }
+}
+
+function sessionReport(session: SessionId, state: SessionState): AdminAnswer {
+  const { origin, ceiling, label, from, raisedBy } = state;
+  return { kind: "session_report", body: { session, origin, ceiling, state: label, from, raised_by: raisedBy, grants: [] } };
 }
 
 /** Decides a call that doesn't happen: nothing is recorded, nothing raised. */

@@ -87,6 +87,7 @@ export async function runTurn(request: TurnRequest, { socket, clock, onEvent, si
           return { kind: "refused", code: message.body.code, detail: escapeText(message.body.detail) };
         case "ok":
         case "session_list":
+        case "rewind_point_report":
         case "session_started":
           return { kind: "lost", problem: `loopd answered ${message.kind} to a turn; see docs/runbook.md#peer-unreadable` };
         default:

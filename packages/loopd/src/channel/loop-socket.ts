@@ -73,6 +73,7 @@ class LoopSocket {
       case "sessions":
         await reply(await this.#answerSessions(), true);
         return;
+      case "rewind_point":
       case "rewind":
       case "compact":
         await reply(failure("internal", NOT_BUILT), true);

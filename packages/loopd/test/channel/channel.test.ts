@@ -144,7 +144,7 @@ test("a kind of another socket is forbidden and logged, what can't be read is re
 test("rewind and compact say that they are not built yet", async () => {
   await using loop = await TestLoop.start({ model: { script: [] } });
   for (const [kind, body] of [
-    ["rewind", { session: "s1", turn: 1 }],
+    ["rewind", { session: "s1", turn: 1, call: 0, to: "s2" }],
     ["compact", { session: "s1" }],
   ] as const) {
     assert.deepEqual(await loop.client.ask(kind, body), { kind: "error", body: { code: "internal", detail: "not built yet" } });

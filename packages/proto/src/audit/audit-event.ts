@@ -5,14 +5,11 @@ import { ApprovalId, AuditSeq, CallId, SafeInteger } from "../ids/integers.ts";
 import { SessionId } from "../ids/session-id.ts";
 import { Timestamp } from "../ids/timestamp.ts";
 import { DataClass, Label } from "../policy/data-class.ts";
+import { Origin, RewindPoint } from "../policy/origin.ts";
 import { AbsPath } from "../tools/abs-path.ts";
-import { MatchedGrant } from "../wire/admin-messages.ts";
+import { MatchedGrant, PathLabel, SessionGrantEnd } from "../wire/admin-messages.ts";
 import { DenialReason } from "../wire/denial-reason.ts";
 import { RunPlan } from "../wire/run-plan.ts";
-
-/** Where a session came from, by the socket it arrived on. */
-export const Origin = z.enum(["terminal", "gateway", "mcp"]);
-export type Origin = z.infer<typeof Origin>;
 
 /** A long string is recorded by hash; its text is kept in `audit/blobs/<sha256>`. */
 export const BlobRef = z.strictObject({ sha256: Hash32, bytes: SafeInteger }).readonly();
@@ -68,11 +65,8 @@ export const SessionOpened = event("session_opened", {
   origin: Origin,
   ceiling: DataClass,
   state: Label,
-  from: z.strictObject({ session: SessionId, turn: SafeInteger }).readonly().nullable(),
+  from: RewindPoint.nullable(),
 });
-
-export const PathLabel = z.strictObject({ path: AbsPath, label: Label }).readonly();
-export type PathLabel = z.infer<typeof PathLabel>;
 
 /**
  * One decision with its whole input, so that it can be taken again from the log and the grant files it names by hash. `raises` is the
@@ -137,6 +131,19 @@ export const GrantsChanged = event("grants_changed", {
   files: z.array(z.strictObject({ file: z.string(), sha256: Hash32 }).readonly()).readonly(),
 });
 
+/**
+ * The owner has given a session a grant of its own, `grant`, in force until it is ended or brokerd starts again; its text is kept in
+ * `audit/grants/<sha256>`.
+ */
+export const SessionGrant = event("session_grant", { session: SessionId, grant: z.string(), sha256: Hash32 });
+export const SessionGrantEnded = event("session_grant_ended", { grant: z.string(), reason: SessionGrantEnd });
+
+/**
+ * The owner took back the labels of a path and of everything below it: `before` is all of them joined, `after` what the owner's own
+ * labels say about the path.
+ */
+export const LabelResetEvent = event("label_reset", { path: AbsPath, before: Label, after: Label });
+
 /** The torn last line of a file, which was ended in place: `sha256` is of its `bytes` bytes from `offset` on, without the newline. */
 export const Recovery = event("recovery", { file: z.string(), offset: SafeInteger, bytes: SafeInteger, sha256: Hash32 });
 export type Recovery = z.infer<typeof Recovery>;
@@ -168,6 +175,9 @@ export const AuditEvent = z.discriminatedUnion("kind", [
   ApprovalAuditEvent,
   ResultEvent,
   GrantsChanged,
+  SessionGrant,
+  SessionGrantEnded,
+  LabelResetEvent,
   Recovery,
   AcceptedBreak,
   Stopped,

@@ -122,6 +122,9 @@ export class AuditTally {
       case "started":
       case "session_opened":
       case "grants_changed":
+      case "session_grant":
+      case "session_grant_ended":
+      case "label_reset":
       case "stopped":
         break;
       default:

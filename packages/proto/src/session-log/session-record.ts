@@ -1,10 +1,10 @@
 /** The lines of a session's log, from which loopd rebuilds each request byte for byte. */
 import { z } from "zod";
-import { Origin } from "../audit/audit-event.ts";
 import { Hash32 } from "../ids/hash32.ts";
 import { CallId, SafeInteger } from "../ids/integers.ts";
 import { Timestamp } from "../ids/timestamp.ts";
 import { DataClass } from "../policy/data-class.ts";
+import { Origin } from "../policy/origin.ts";
 import { Usage } from "../wire/loop-messages.ts";
 
 function record<K extends string, S extends z.core.$ZodLooseShape>(

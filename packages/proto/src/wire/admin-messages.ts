@@ -4,7 +4,9 @@ import { Hash32 } from "../ids/hash32.ts";
 import { ApprovalId, AuditSeq, CallId, SafeInteger } from "../ids/integers.ts";
 import { SessionId } from "../ids/session-id.ts";
 import { Timestamp } from "../ids/timestamp.ts";
-import { Label } from "../policy/data-class.ts";
+import { DataClass, Label } from "../policy/data-class.ts";
+import { Origin, RewindPoint } from "../policy/origin.ts";
+import { AbsPath } from "../tools/abs-path.ts";
 import { RequestedTool, ToolCall, ToolName } from "../tools/tool-call.ts";
 import { DenialReason } from "./denial-reason.ts";
 import { ErrorMessage } from "./error-message.ts";
@@ -25,6 +27,21 @@ export const Explain = message("explain", {
   arguments: z.string(),
 });
 export const Session = message("session", { session: SessionId });
+/**
+ * A grant for one session, for as long as this connection stays open. `scope` is a path, for http_fetch a host pattern; `uses` null: as
+ * often as it likes meanwhile.
+ */
+export const Allow = message("allow", {
+  session: SessionId,
+  tool: ToolName,
+  scope: z.string().max(4096),
+  uses: SafeInteger.min(1).nullable(),
+});
+/** Opens session `to` with the state that `session` had when it had made its calls up to `call`, the last one of its first `turn` turns. */
+export const OpenRewound = message("open_rewound", { session: SessionId, turn: SafeInteger, call: CallId, to: SessionId });
+export const LabelShow = message("label_show", { path: AbsPath });
+/** Takes back what boxes left on the path and on everything below it. */
+export const LabelReset = message("label_reset", { path: AbsPath });
 export const Status = message("status", {});
 export const Watch = message("watch", {});
 
@@ -38,6 +55,10 @@ export const AdminRequest = z.discriminatedUnion("kind", [
   Session,
   Status,
   Watch,
+  Allow,
+  OpenRewound,
+  LabelShow,
+  LabelReset,
 ]);
 export type AdminRequest = z.infer<typeof AdminRequest>;
 
@@ -99,11 +120,40 @@ export const Explanation = message("explanation", {
   after: Label.nullable(),
 });
 
+/** `from`: where a rewound session was cut off; its `raised_by` begins with what it took over. `grants` are those of `allow`, in force. */
 export const SessionReport = message("session_report", {
   session: SessionId,
+  origin: Origin,
+  ceiling: DataClass,
   state: Label,
+  from: RewindPoint.nullable(),
   raised_by: z.array(z.strictObject({ decision: AuditSeq, call: CallId, tool: z.string(), after: Label }).readonly()).readonly(),
+  grants: z.array(z.strictObject({ grant: z.string(), text: z.string() }).readonly()).readonly(),
 });
+
+/** Not final: the grant is in force. `text` is all that it says. */
+export const Allowed = message("allowed", { grant: z.string(), text: z.string(), expires: Timestamp });
+/** Why a grant of `allow` ended. */
+export const SessionGrantEnd = z.enum(["closed", "spent", "expired", "stopped", "invalid"]);
+export type SessionGrantEnd = z.infer<typeof SessionGrantEnd>;
+export const AllowEnded = message("allow_ended", { grant: z.string(), reason: SessionGrantEnd });
+
+export const PathLabel = z.strictObject({ path: AbsPath, label: Label }).readonly();
+export type PathLabel = z.infer<typeof PathLabel>;
+
+/**
+ * What boxes left on a path: on itself (`label`), on its parents, which hold for it too, and below it (the first of them, and how many
+ * `more`). `owner` is what the owner says about it.
+ */
+export const LabelReport = message("label_report", {
+  path: AbsPath,
+  label: Label.nullable(),
+  above: z.array(PathLabel).readonly(),
+  below: z.array(PathLabel).readonly(),
+  more: SafeInteger,
+  owner: Label.nullable(),
+});
+
 export const StatusReport = message("status_report", {
   version: z.string(),
   started: Timestamp,
@@ -130,6 +180,9 @@ export const AdminAnswer = z.discriminatedUnion("kind", [
   SessionReport,
   StatusReport,
   ApprovalEvent,
+  Allowed,
+  AllowEnded,
+  LabelReport,
   ErrorMessage,
 ]);
 export type AdminAnswer = z.infer<typeof AdminAnswer>;

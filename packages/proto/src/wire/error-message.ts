@@ -13,6 +13,7 @@ export const ErrorCode = z.enum([
   "no_such_approval",
   "session_exists",
   "no_such_session",
+  "no_such_turn",
   "session_busy",
   "session_full",
   "turn_limit",

@@ -1,6 +1,6 @@
 /** loop.sock: a client talks with a session. */
 import { z } from "zod";
-import { ApprovalId, SafeInteger } from "../ids/integers.ts";
+import { ApprovalId, CallId, SafeInteger } from "../ids/integers.ts";
 import { SessionId } from "../ids/session-id.ts";
 import { Timestamp } from "../ids/timestamp.ts";
 import { DataClass } from "../policy/data-class.ts";
@@ -13,11 +13,13 @@ export const Turn = message("turn", { session: SessionId, resume: z.boolean(), t
 /** Ends the running turn at its next safe point. */
 export const Cancel = message("cancel", { session: SessionId });
 export const Sessions = message("sessions", {});
-/** Starts a new session with the first `turn` turns of this one. */
-export const Rewind = message("rewind", { session: SessionId, turn: SafeInteger });
+/** Asks where the first `turn` turns of a session end. */
+export const RewindPointRequest = message("rewind_point", { session: SessionId, turn: SafeInteger });
+/** Starts session `to` with exactly the first `turn` turns of this one. `call` is the last call of these, as {@link RewindPointReport} says. */
+export const Rewind = message("rewind", { session: SessionId, turn: SafeInteger, call: CallId, to: SessionId });
 export const Compact = message("compact", { session: SessionId });
 
-export const LoopRequest = z.discriminatedUnion("kind", [Turn, Cancel, Sessions, Rewind, Compact]);
+export const LoopRequest = z.discriminatedUnion("kind", [Turn, Cancel, Sessions, RewindPointRequest, Rewind, Compact]);
 export type LoopRequest = z.infer<typeof LoopRequest>;
 
 function event<K extends string, S extends z.core.$ZodLooseShape>(
@@ -60,6 +62,13 @@ export const SessionSummary = z
   .readonly();
 export type SessionSummary = z.infer<typeof SessionSummary>;
 export const SessionList = message("session_list", { sessions: z.array(SessionSummary).readonly() });
+/** How many turns the session has, and the last call that its first `turn` turns made (0: none). */
+export const RewindPointReport = message("rewind_point_report", {
+  session: SessionId,
+  turn: SafeInteger,
+  turns: SafeInteger,
+  call: CallId,
+});
 /** The answer to `rewind`: the new session. */
 export const SessionStarted = message("session_started", { session: SessionId });
 
@@ -68,6 +77,7 @@ export const LoopAnswer = z.discriminatedUnion("kind", [
   TurnDone,
   LoopOk,
   SessionList,
+  RewindPointReport,
   SessionStarted,
   ErrorMessage,
 ]);

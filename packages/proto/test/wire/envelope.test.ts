@@ -38,7 +38,7 @@ function readStream(chunks: Iterable<Uint8Array>): { messages: readonly unknown[
   return { messages, ending: decoder.end() };
 }
 
-const REQUESTS = "'turn' | 'cancel' | 'sessions' | 'rewind' | 'compact'";
+const REQUESTS = "'turn' | 'cancel' | 'sessions' | 'rewind_point' | 'rewind' | 'compact'";
 
 const HOSTILE: readonly (readonly [text: string, outcome: string])[] = [
   ["", "bad_frame: not JSON"],

@@ -22,9 +22,9 @@ const UNIONS = { LoopRequest, LoopAnswer, BrokerRequest, BrokerAnswer, AdminRequ
 
 /** What tells the members of each union apart, frozen here: each needs a fixture. */
 const MEMBERS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
-  LoopRequest: { kind: ["turn", "cancel", "sessions", "rewind", "compact"] },
+  LoopRequest: { kind: ["turn", "cancel", "sessions", "rewind_point", "rewind", "compact"] },
   LoopAnswer: {
-    kind: ["turn_event", "turn_done", "ok", "session_list", "session_started", "error"],
+    kind: ["turn_event", "turn_done", "ok", "session_list", "rewind_point_report", "session_started", "error"],
     "body.event": [
       "queued",
       "waiting",
@@ -45,7 +45,23 @@ const MEMBERS: Readonly<Record<string, Readonly<Record<string, readonly string[]
   },
   BrokerRequest: { kind: ["tool_request"] },
   BrokerAnswer: { kind: ["tool_response", "pending_approval", "error"], "body.outcome": ["result", "failed", "denied"] },
-  AdminRequest: { kind: ["approvals", "approval", "approve", "refuse", "check_grants", "explain", "session", "status", "watch"] },
+  AdminRequest: {
+    kind: [
+      "approvals",
+      "approval",
+      "approve",
+      "refuse",
+      "check_grants",
+      "explain",
+      "session",
+      "status",
+      "watch",
+      "allow",
+      "open_rewound",
+      "label_show",
+      "label_reset",
+    ],
+  },
   AdminAnswer: {
     kind: [
       "approval_list",
@@ -57,6 +73,9 @@ const MEMBERS: Readonly<Record<string, Readonly<Record<string, readonly string[]
       "session_report",
       "status_report",
       "approval_event",
+      "allowed",
+      "allow_ended",
+      "label_report",
       "error",
     ],
     "body.outcome": ["allowed", "ask", "denied", "changed"],
@@ -65,7 +84,20 @@ const MEMBERS: Readonly<Record<string, Readonly<Record<string, readonly string[]
   BoxRun: { kind: ["box_run"], "body.request.tool": ["read_file", "write_file", "shell", "http_fetch"] },
   BoxDone: { kind: ["box_done"], "body.status": ["ok", "failed"] },
   AuditRecord: {
-    "event.kind": ["started", "session_opened", "decision", "approval", "result", "grants_changed", "recovery", "stopped"],
+    "event.kind": [
+      "started",
+      "session_opened",
+      "decision",
+      "approval",
+      "result",
+      "grants_changed",
+      "session_grant",
+      "session_grant_ended",
+      "label_reset",
+      "recovery",
+      "accepted_break",
+      "stopped",
+    ],
     "event.outcome": ["allowed", "ask", "denied"],
     "event.answer": ["approved", "refused", "expired", "gone"],
     "event.arguments.form": ["typed", "unread"],

@@ -5,6 +5,7 @@ import * as proto from "../../src/index.ts";
 
 const EXPORTS: readonly string[] = [
   "AbsPath",
+  "AcceptedBreak",
   "AdminAnswer",
   "AdminRequest",
   "AnyRequest",
@@ -57,9 +58,11 @@ const EXPORTS: readonly string[] = [
   "RecordedArguments",
   "Recovery",
   "RequestedTool",
+  "RewindPoint",
   "RunPlan",
   "RuntimeName",
   "SafeInteger",
+  "SessionGrantEnd",
   "SessionId",
   "SessionRecord",
   "SessionSummary",
@@ -141,6 +144,7 @@ test("the error codes are what they were", () => {
     "no_such_approval",
     "session_exists",
     "no_such_session",
+    "no_such_turn",
     "session_busy",
     "session_full",
     "turn_limit",
