@@ -93,7 +93,7 @@ export function replay(suites: readonly Suite[], variant: Variant): Tally {
     const standing = variant.standing(suite);
     for (const task of suite.userTasks) {
       const all: readonly LoadedGrant[] = [...standing, ...variant.forTask(suite, task)];
-      const grants: GrantSet = { kind: "valid", grants: all };
+      const grants: GrantSet = { kind: "valid", grants: all, files: all };
       const run = runTask(suite, task, grants);
       approvals.push(run.approvals);
       const { atInjection } = run;

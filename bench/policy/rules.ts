@@ -64,7 +64,7 @@ export function grantsOf(rules: readonly Rule[]): GrantSet {
     if (whole === undefined) throw new Error(`${id}: ${problems.map(({ problem }) => problem).join("; ")}`);
     return { grant: completeGrant(whole), file: `${id}.toml`, sha256: sha256(text), text };
   });
-  return { kind: "valid", grants };
+  return { kind: "valid", grants, files: grants };
 }
 
 function cedarPolicy({ tool, mode, place, maxTaint, ifUntrusted }: Rule): string {

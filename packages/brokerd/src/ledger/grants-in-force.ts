@@ -1,6 +1,6 @@
 /** The grants of the moment, kept and recorded before anything is decided by them. */
 
-import type { GrantSet } from "@boxmaker/policy";
+import type { GrantSet, ValidGrantSet } from "@boxmaker/policy";
 import type { GrantStore } from "@boxmaker/policy/grants";
 import { type Hash32, sha256, ZERO_HASH } from "@boxmaker/proto";
 
@@ -44,7 +44,7 @@ export class GrantsInForce {
     for (;;) {
       const grants = await this.look();
       if (grants.kind === "invalid") return grants;
-      const files = grants.grants.map(({ file, sha256: hash }) => ({ file, sha256: hash }));
+      const files = grants.files.map(({ file, sha256: hash }) => ({ file, sha256: hash }));
       const identity = sha256(JSON.stringify(files));
       if (identity === this.#recorded) return grants;
       const kept = this.#keeping.then(() => this.#keep(grants, files, identity));
@@ -55,9 +55,9 @@ export class GrantsInForce {
     }
   }
 
-  async #keep(grants: Extract<GrantSet, { kind: "valid" }>, files: readonly GrantFileHash[], identity: Hash32): Promise<void> {
+  async #keep(grants: ValidGrantSet, files: readonly GrantFileHash[], identity: Hash32): Promise<void> {
     if (identity === this.#recorded) return;
-    for (const { sha256: hash, text } of grants.grants) await this.#options.keep(hash, text);
+    for (const { sha256: hash, text } of grants.files) await this.#options.keep(hash, text);
     this.#options.record(files);
     this.#recorded = identity;
   }

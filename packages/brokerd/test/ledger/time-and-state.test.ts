@@ -180,7 +180,7 @@ test("the paths that the fold labels are those that policy says are written", ()
     const request = { session, call: CallId.parse(1), tool, argumentsText: JSON.stringify(values) };
     const state = { label: before, origin: "terminal", ceiling: "secret", usesSpent: () => 0, pathLabels: [] } as const;
     const loaded = { grant, file: "g.toml", sha256: SHA, text };
-    const verdict = decide(request, { kind: "valid", grants: [loaded] }, state, now, box);
+    const verdict = decide(request, { kind: "valid", grants: [loaded], files: [loaded] }, state, now, box);
     assert.equal(verdict.kind, "allowed");
     if (verdict.kind !== "allowed") return;
     const states = new SessionStates();

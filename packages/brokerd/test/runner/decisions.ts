@@ -32,7 +32,7 @@ export function decideCall(runtime: Pick<Runtime, "name" | "image">, options: Ca
   if (denied.length > 0) grants.push(load("denied", { tool: otherTool, mode: "deny", constraints: { paths: denied } }));
   const verdict = decide(
     { session: SessionId.parse(session), call: CallId.parse(1), tool, argumentsText: JSON.stringify(options.arguments) },
-    { kind: "valid", grants },
+    { kind: "valid", grants, files: grants },
     { label: { taint: "public", untrusted: false }, origin: "terminal", ceiling: "secret", usesSpent: () => 0, pathLabels: [] },
     NOW,
     { runtime: runtime.name, image: runtime.image },

@@ -208,7 +208,8 @@ export class GrantStore {
         ? []
         : [{ grant: completeGrant(text.parsed.whole), file: entry.name, sha256: text.sha256, text: text.text }],
     );
-    return { kind: "valid", grants };
+    const files = grants.map(({ file, sha256: hash, text }) => ({ file, sha256: hash, text }));
+    return { kind: "valid", grants, files };
   }
 }
 

@@ -13,5 +13,13 @@ export {
 } from "./decide.ts";
 export { type Ask, type Decision, isAsk, isDecision } from "./decision.ts";
 export { completeGrant, type Grant, GrantFile, type LoadedGrant } from "./grant.ts";
-export type { GrantSet } from "./grant-set.ts";
+export {
+  type GrantSet,
+  LABELS_FILE,
+  OTHERWISE_GRANT,
+  type Otherwise,
+  type SetFile,
+  TOOLS_FILE,
+  type ValidGrantSet,
+} from "./grant-set.ts";
 export { hiddenPaths, pathsWritten } from "./plan-run.ts";

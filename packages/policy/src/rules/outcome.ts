@@ -7,6 +7,9 @@ import { type Effect, milder, stricter } from "./effect.ts";
 import type { Grant } from "./grant.ts";
 import type { Otherwise } from "./grant-set.ts";
 
+/** What {@link Otherwise} says about whether a call runs. */
+export type OtherwiseRule = Pick<Otherwise, "effect" | "maxTaint" | "ifUntrusted">;
+
 /** What a grant's effect depends on beside the grant. */
 export interface Circumstances {
   readonly label: Label;
@@ -34,7 +37,7 @@ export function effectOf(grant: Grant, circumstances: Circumstances): Effect {
   return circumstances.label.untrusted ? stricter(grant.mode, grant.ifUntrusted) : grant.mode;
 }
 
-function effectOtherwise(otherwise: Otherwise, circumstances: Circumstances): Effect {
+function effectOtherwise(otherwise: OtherwiseRule, circumstances: Circumstances): Effect {
   if (isTooTainted(otherwise, circumstances)) return "deny";
   return circumstances.label.untrusted ? stricter(otherwise.effect, otherwise.ifUntrusted) : otherwise.effect;
 }
@@ -44,7 +47,7 @@ function effectOtherwise(otherwise: Otherwise, circumstances: Circumstances): Ef
  *
  * `otherwise` is what the tool gets where no grant permits; a grant that says `if_untrusted = "deny"` switches it off.
  */
-export function outcomeOf(grants: readonly Grant[], otherwise: Otherwise | undefined, circumstances: Circumstances): Effect {
+export function outcomeOf(grants: readonly Grant[], otherwise: OtherwiseRule | undefined, circumstances: Circumstances): Effect {
   let restriction: Effect = "auto";
   let permission: Effect = "deny";
   for (const grant of grants) {
@@ -63,7 +66,7 @@ export function outcomeOf(grants: readonly Grant[], otherwise: Otherwise | undef
  */
 export function denialOf(
   grants: readonly Grant[],
-  otherwise: Otherwise | undefined,
+  otherwise: OtherwiseRule | undefined,
   circumstances: Circumstances,
   resultClass: DataClass,
 ): DenialReason | undefined {

@@ -56,7 +56,7 @@ export function grant(fields: GrantFields = {}, file?: string): LoadedGrant {
 }
 
 export function valid(...grants: readonly LoadedGrant[]): GrantSet {
-  return { kind: "valid", grants };
+  return { kind: "valid", grants, files: grants };
 }
 
 export interface StateFields {
@@ -95,7 +95,7 @@ export const fetchOf = (url: string): CallRequest => request("http_fetch", { url
 
 /** Decides with the usual box and time. */
 export function ask(what: CallRequest, grants: readonly LoadedGrant[], fields: StateFields = {}, now: Timestamp = NOW): Verdict {
-  return decide(what, { kind: "valid", grants }, state(fields), now, BOX);
+  return decide(what, valid(...grants), state(fields), now, BOX);
 }
 
 /** `auto`, `ask`, or the reason of the denial. */
