@@ -2,6 +2,7 @@
 export { type Acceptance, AuditChain, type AuditChainOptions, type ChainEnd, type OnRecord } from "./audit/audit-chain.ts";
 export {
   AcceptedBreak,
+  AcceptedLoss,
   ApprovalAuditEvent,
   AuditEvent,
   AuditRecord,
@@ -13,6 +14,7 @@ export {
 } from "./audit/audit-event.ts";
 export {
   type AcceptedBreakNote,
+  type AcceptedLossNote,
   AuditTally,
   type ClockStep,
   type Listed,

@@ -197,6 +197,7 @@ export class SessionStates {
         this.#unfinished.delete(event.decision);
         return;
       case "accepted_break":
+      case "accepted_loss":
         this.#assumeTheWorst();
         return;
       case "grants_changed":

@@ -38,6 +38,9 @@ export function reportSound({ head, lists, torn }: SoundLog): string {
     ...listLines("recoveries", lists.recoveries, ({ seq, file, offset, bytes }) => {
       return `seq ${seq}: ${bytes} bytes at offset ${offset} of ${quoteText(file)}`;
     }),
+    ...listLines("accepted losses", lists.acceptedLosses, ({ seq, size, found }) => {
+      return `seq ${seq}: ${size} records were signed, ${found} were there, or others`;
+    }),
     ...listLines("accepted breaks", lists.acceptedBreaks, ({ seq, file, line, lines: given, lastGood }) => {
       return `seq ${seq}: ${given} lines given up from ${quoteText(file)} line ${line} on, behind seq ${lastGood}`;
     }),

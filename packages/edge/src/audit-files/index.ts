@@ -1,3 +1,3 @@
 /** Entry `@boxmaker/edge/audit-files`: the bytes of an audit log. */
 export { readAuditEntries, readAuditFile } from "./read-audit-files.ts";
-export { type FileLine, readFirstLine, readLastLine } from "./read-line-at.ts";
+export { type FileLine, readFirstLine, readLastLine, readLineAt } from "./read-line-at.ts";

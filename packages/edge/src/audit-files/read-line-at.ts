@@ -58,3 +58,17 @@ export async function readLastLine(directory: string, day: LogFile): Promise<Fil
   }
   return undefined;
 }
+
+/**
+ * The line at a place of a day file, without its newline; undefined where the file of `bytes` bytes is shorter, or no line begins and
+ * ends there.
+ */
+export async function readLineAt(directory: string, day: LogFile, offset: number, length: number): Promise<Uint8Array | undefined> {
+  if (length > MAX_RECORD_BYTES || offset + length + 1 > day.bytes) return undefined;
+  await using file = await openFile(directory, day);
+  const start = Math.max(0, offset - 1);
+  const read = await readSpan(file, start, offset + length + 1 - start);
+  const content = read.subarray(offset - start, -1);
+  const isLine = (offset === 0 || read[0] === NEWLINE) && read.at(-1) === NEWLINE && !content.includes(NEWLINE);
+  return isLine ? content : undefined;
+}

@@ -166,6 +166,20 @@ export const AcceptedBreak = event("accepted_break", {
 });
 export type AcceptedBreak = z.infer<typeof AcceptedBreak>;
 
+const TREE_ORIGIN = /^boxmaker\.local\/audit\/[0-9a-f]{32}$/u;
+
+/**
+ * The owner had brokerd go on with a log that isn't the one that its newest checkpoint signed: `size` records with this root were signed,
+ * and `found` are there, those before this one. It begins a new tree.
+ */
+export const AcceptedLoss = event("accepted_loss", {
+  origin: z.string().regex(TREE_ORIGIN, "expected the origin of an audit log's tree"),
+  size: SafeInteger,
+  root: Hash32,
+  found: SafeInteger,
+});
+export type AcceptedLoss = z.infer<typeof AcceptedLoss>;
+
 export const Stopped = event("stopped", {});
 
 export const AuditEvent = z.discriminatedUnion("kind", [
@@ -180,6 +194,7 @@ export const AuditEvent = z.discriminatedUnion("kind", [
   LabelResetEvent,
   Recovery,
   AcceptedBreak,
+  AcceptedLoss,
   Stopped,
 ]);
 export type AuditEvent = z.infer<typeof AuditEvent>;

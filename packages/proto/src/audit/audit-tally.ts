@@ -28,6 +28,13 @@ export interface AcceptedBreakNote {
   readonly lastGood: number;
 }
 
+/** The owner had brokerd go on with a log that isn't the one that was signed. */
+export interface AcceptedLossNote {
+  readonly seq: number;
+  readonly size: number;
+  readonly found: number;
+}
+
 /** A record whose time is before that of the record before it. */
 export interface ClockStep {
   readonly seq: number;
@@ -49,6 +56,7 @@ export interface TallyLists {
   readonly unfinishedCalls: Listed<number>;
   readonly recoveries: Listed<RecoveryNote>;
   readonly acceptedBreaks: Listed<AcceptedBreakNote>;
+  readonly acceptedLosses: Listed<AcceptedLossNote>;
   readonly clockSteps: Listed<ClockStep>;
   readonly misnamedFiles: Listed<MisnamedFile>;
   /** Seqs of approvals without a waiting ask and of results without a running call. */
@@ -85,6 +93,7 @@ export class AuditTally {
   readonly #calls = new Set<number>();
   readonly #recoveries = new ShortList<RecoveryNote>();
   readonly #acceptedBreaks = new ShortList<AcceptedBreakNote>();
+  readonly #acceptedLosses = new ShortList<AcceptedLossNote>();
   readonly #clockSteps = new ShortList<ClockStep>();
   readonly #misnamed = new ShortList<MisnamedFile>();
   readonly #strays = new ShortList<number>();
@@ -119,6 +128,9 @@ export class AuditTally {
         this.#acceptedBreaks.add({ seq, file: broken, line, lines, lastGood });
         break;
       }
+      case "accepted_loss":
+        this.#acceptedLosses.add({ seq, size: event.size, found: event.found });
+        break;
       case "started":
       case "session_opened":
       case "grants_changed":
@@ -139,6 +151,7 @@ export class AuditTally {
       unfinishedCalls: listSet(this.#calls),
       recoveries: this.#recoveries.list(),
       acceptedBreaks: this.#acceptedBreaks.list(),
+      acceptedLosses: this.#acceptedLosses.list(),
       clockSteps: this.#clockSteps.list(),
       misnamedFiles: this.#misnamed.list(),
       strays: this.#strays.list(),

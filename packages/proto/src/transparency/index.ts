@@ -4,6 +4,7 @@
  */
 export { type Checkpoint, type CheckpointReading, readCheckpoint, treeOrigin, writeCheckpoint } from "./checkpoint.ts";
 export { CompactTree, Frontier } from "./compact-tree.ts";
+export { beginsTree, type LogTree, LogTrees, leafOf, type StoredTree } from "./log-trees.ts";
 export { EMPTY_ROOT, hashChildren, hashLeaf } from "./merkle-hash.ts";
 export {
   type NoteKeyKind,
@@ -29,5 +30,18 @@ export {
   type SignedNote,
   writeSignedNote,
 } from "./signed-note.ts";
+export {
+  type CheckpointNote,
+  dayCheckpointFile,
+  KEYS_FILE,
+  type KeptCheckpoint,
+  LastLine,
+  NEWEST_FILE,
+  openStored,
+  readCheckpointNote,
+  readDayCheckpointFile,
+  readStoredCheckpoint,
+  StoredCheckpoint,
+} from "./stored-checkpoint.ts";
 export { readTlogProof, type TlogProof, type TlogProofReading, writeTlogProof } from "./tlog-proof.ts";
 export { type ConsistencyClaim, type InclusionClaim, isConsistent, isIncluded } from "./verify-proofs.ts";

@@ -96,6 +96,7 @@ const MEMBERS: Readonly<Record<string, Readonly<Record<string, readonly string[]
       "label_reset",
       "recovery",
       "accepted_break",
+      "accepted_loss",
       "stopped",
     ],
     "event.outcome": ["allowed", "ask", "denied"],

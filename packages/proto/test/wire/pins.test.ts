@@ -6,6 +6,7 @@ import * as proto from "../../src/index.ts";
 const EXPORTS: readonly string[] = [
   "AbsPath",
   "AcceptedBreak",
+  "AcceptedLoss",
   "AdminAnswer",
   "AdminRequest",
   "AnyRequest",
