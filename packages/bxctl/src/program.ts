@@ -1,7 +1,9 @@
 /** The command line: what there is, what each takes, and which module does it. Those are loaded when they are needed. */
-import { Command, CommanderError, Option } from "commander";
-import { findPlaces, type PlaceFlags, type Places } from "./box/places.ts";
+import { type Command, CommanderError } from "commander";
+import type { PlaceFlags } from "./box/places.ts";
 import type { ExitStatus, ProcessIo } from "./process-io.ts";
+import { addAuditCommands } from "./program/audit-commands.ts";
+import { CommandLine } from "./program/command-line.ts";
 
 const VERSION = "0.1.0";
 
@@ -13,116 +15,93 @@ interface Flags extends PlaceFlags {
   readonly digest?: string;
 }
 
-/** Flags that every command takes, before or after its own words. */
-function withPlaces(command: Command): Command {
-  return command
-    .addOption(new Option("--home <dir>", "where the box keeps everything (default: $BOXMAKER_HOME, else /var/lib/boxmaker)"))
-    .addOption(new Option("--socket <path>", "loopd's socket (default: run/loop/loop.sock in the home)"))
-    .addOption(new Option("--admin-socket <path>", "brokerd's socket (default: run/admin/admin.sock in the home)"));
-}
-
 /** Builds the commands. `finish` is told what each came to. */
 function buildProgram(io: ProcessIo, finish: (status: ExitStatus) => void): Command {
-  const root = withPlaces(new Command("bxctl"))
-    .description("Talk with the box, answer what it asks, look at what it did.")
-    .version(VERSION)
-    .enablePositionalOptions()
-    .exitOverride()
-    .addHelpText("after", '\nExample:\n  bxctl chat --say "what is in my notes?"');
+  const line = new CommandLine(io, VERSION, finish);
+  const { root } = line;
 
-  const add = (parent: Command, usage: string, description: string, example: string): Command =>
-    withPlaces(parent.command(usage).description(description)).addHelpText("after", `\nExample:\n  ${example}`);
-  const group = (name: string, description: string): Command =>
-    root.command(name).description(description).enablePositionalOptions();
-  const placesOf = (command: Command): Places => findPlaces({ ...root.opts<Flags>(), ...command.opts<Flags>() }, io.env);
-  const screens = async () => {
-    const { Screen } = await import("./terminal/screen.ts");
-    return { out: new Screen(io.stdout, io.env), err: new Screen(io.stderr, io.env) };
-  };
-
-  add(
-    root,
-    "chat",
-    "a conversation, or with --say one turn of it",
-    'bxctl chat --session holidays --say "where did we want to go?"',
-  )
+  line
+    .add(
+      root,
+      "chat",
+      "a conversation, or with --say one turn of it",
+      'bxctl chat --session holidays --say "where did we want to go?"',
+    )
     .option("--session <id>", "go on with this session, or start it where it doesn't exist")
     .option("--say <text>", "one turn: the answer goes to standard output, what happens to standard error; never asks")
     .option("--json", "each event and the end of a turn as one line of JSON on standard error; never asks")
     .action(async ({ session, say, json = false }: Flags, command: Command) => {
       const { chat } = await import("./chat/chat-command.ts");
-      finish(await chat({ session, say, json }, placesOf(command), io));
+      finish(await chat({ session, say, json }, line.placesOf(command), io));
     });
 
-  add(root, "sessions", "the conversations there are", "bxctl sessions --json")
+  line
+    .add(root, "sessions", "the conversations there are", "bxctl sessions --json")
     .option("--json", "one line of JSON")
     .action(async ({ json = false }: Flags, command: Command) => {
       const { listSessions } = await import("./box/box-commands.ts");
-      finish(await listSessions({ places: placesOf(command), json, ...(await screens()) }));
+      finish(await listSessions({ places: line.placesOf(command), json, ...(await line.screens()) }));
     });
 
-  add(
-    group("session", "one conversation"),
-    "show <id>",
-    "what a session has seen, and which calls raised it",
-    "bxctl session show holidays",
-  )
+  line
+    .add(
+      line.group("session", "one conversation"),
+      "show <id>",
+      "what a session has seen, and which calls raised it",
+      "bxctl session show holidays",
+    )
     .option("--json", "one line of JSON")
     .action(async (id: string, { json = false }: Flags, command: Command) => {
       const { showSession } = await import("./box/box-commands.ts");
-      finish(await showSession({ places: placesOf(command), json, ...(await screens()) }, id));
+      finish(await showSession({ places: line.placesOf(command), json, ...(await line.screens()) }, id));
     });
 
-  add(root, "approvals", "every call that waits for you, whole", "bxctl approvals")
+  line
+    .add(root, "approvals", "every call that waits for you, whole", "bxctl approvals")
     .option("--json", "one line of JSON")
     .action(async ({ json = false }: Flags, command: Command) => {
       const { listApprovals } = await import("./approvals/approval-commands.ts");
-      const places = placesOf(command);
-      finish(await listApprovals({ socket: places.adminSocket, ...(await screens()) }, json, places));
+      const places = line.placesOf(command);
+      finish(await listApprovals({ socket: places.adminSocket, ...(await line.screens()) }, json, places));
     });
 
-  add(root, "approve <id>", "shows a waiting call and lets it run", "bxctl approve 41")
+  line
+    .add(root, "approve <id>", "shows a waiting call and lets it run", "bxctl approve 41")
     .option("--digest <hash>", "only if this is still the call's digest, as bxctl approvals showed it")
     .action(async (id: string, { digest }: Flags, command: Command) => {
       const { approveCommand } = await import("./approvals/approval-commands.ts");
-      finish(await approveCommand({ socket: placesOf(command).adminSocket, ...(await screens()) }, id, digest));
+      finish(await approveCommand({ socket: line.placesOf(command).adminSocket, ...(await line.screens()) }, id, digest));
     });
 
-  add(root, "refuse <id>", "refuses a waiting call", 'bxctl refuse 41 --reason "not that folder"')
+  line
+    .add(root, "refuse <id>", "refuses a waiting call", 'bxctl refuse 41 --reason "not that folder"')
     .option("--reason <text>", "recorded with the refusal")
     .action(async (id: string, { reason }: Flags, command: Command) => {
       const { refuseCommand } = await import("./approvals/approval-commands.ts");
-      finish(await refuseCommand({ socket: placesOf(command).adminSocket, ...(await screens()) }, id, reason));
+      finish(await refuseCommand({ socket: line.placesOf(command).adminSocket, ...(await line.screens()) }, id, reason));
     });
 
-  add(
-    group("grants", "what the model may do"),
-    "check",
-    "whether brokerd can use the grants as they are on disk",
-    "bxctl grants check",
-  )
+  line
+    .add(
+      line.group("grants", "what the model may do"),
+      "check",
+      "whether brokerd can use the grants as they are on disk",
+      "bxctl grants check",
+    )
     .option("--json", "one line of JSON")
     .action(async ({ json = false }: Flags, command: Command) => {
       const { checkGrants } = await import("./box/box-commands.ts");
-      finish(await checkGrants({ places: placesOf(command), json, ...(await screens()) }));
+      finish(await checkGrants({ places: line.placesOf(command), json, ...(await line.screens()) }));
     });
 
-  add(
-    group("audit", "the record of everything that was decided and done"),
-    "verify",
-    "whether the log's chain is whole, read from disk",
-    "bxctl audit verify",
-  ).action(async (_flags: Flags, command: Command) => {
-    const { verifyAudit } = await import("./audit/verify-audit.ts");
-    const { out } = await screens();
-    finish(await verifyAudit(placesOf(command).audit, { write: (text) => out.raw(text) }));
-  });
+  addAuditCommands(line);
 
-  add(root, "status", "whether the box is up, and what it is doing", "bxctl status")
+  line
+    .add(root, "status", "whether the box is up, and what it is doing", "bxctl status")
     .option("--json", "one line of JSON")
     .action(async ({ json = false }: Flags, command: Command) => {
       const { showStatus } = await import("./box/box-commands.ts");
-      finish(await showStatus({ places: placesOf(command), json, ...(await screens()) }));
+      finish(await showStatus({ places: line.placesOf(command), json, ...(await line.screens()) }));
     });
 
   return root;

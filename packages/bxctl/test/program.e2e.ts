@@ -3,6 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { askBlock } from "./support/asks.ts";
+import { AuditFolder, STARTED } from "./support/audit-folder.ts";
 import { BxctlProcess } from "./support/bxctl-process.ts";
 import { findUnsafe } from "./support/corpus.ts";
 import { listenAdmin } from "./support/scripted-server.ts";
@@ -19,6 +20,8 @@ test("every command has help with an example", async () => {
     "refuse",
     "grants check",
     "audit verify",
+    "audit show",
+    "audit tail",
     "status",
   ];
   for (const command of commands) {
@@ -49,6 +52,8 @@ test("a command line that isn't understood is status 2, and what it says of it i
     ["session"],
     ["grants"],
     ["audit"],
+    ["audit", "show", "--since", "soon\u001b"],
+    ["audit", "tail", "--session", "Not An Id"],
   ]) {
     const { status, stdout, stderr } = await BxctlProcess.run(
       [...words, "--home", "/nonexistent"].slice(0, words.length === 0 ? 0 : undefined),
@@ -95,6 +100,28 @@ test("audit verify reads the log in the home", async () => {
   const missing = await BxctlProcess.run(["audit", "verify", "--home", join(home.path, "none")]);
   assert.notEqual(missing.status, 0);
   assert.match(missing.stdout, /#audit-directory\n$/u);
+});
+
+test("audit show and audit tail read the log in the home, in the zone of the machine, and Ctrl-C ends the tail", async () => {
+  await using home = await tempHome();
+  await mkdir(join(home.path, "audit"));
+  const folder = new AuditFolder(join(home.path, "audit")).add(STARTED);
+  const zone = { TZ: "Asia/Kathmandu" };
+  const shown = await BxctlProcess.run(["audit", "show", "--home", home.path, "--since", "2026-01-05T13:45"], "", zone);
+  const line = "2026-01-05 13:45:00 +05:45  1  brokerd 0.1.0 started\n";
+  assert.deepEqual(shown, { status: 0, stdout: line, stderr: "" });
+  const later = await BxctlProcess.run(["audit", "show", "--home", home.path, "--since", "2026-01-05T13:46"], "", zone);
+  assert.deepEqual(later, { status: 0, stdout: "", stderr: "" });
+  await using tail = new BxctlProcess(["audit", "tail", "--home", home.path], zone);
+  await tail.wrote("stdout", /started\n/u);
+  folder.add({ kind: "stopped" });
+  await tail.wrote("stdout", /2 {2}brokerd stopped\n/u);
+  tail.signal("SIGINT");
+  assert.deepEqual(await tail.finished(), {
+    status: 0,
+    stdout: `${line}2026-01-05 13:45:01 +05:45  2  brokerd stopped\n`,
+    stderr: "",
+  });
 });
 
 test("a reader that leaves early ends the program quietly", async () => {
