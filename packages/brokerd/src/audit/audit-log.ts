@@ -21,6 +21,7 @@ import { BlobStore } from "./blob-store.ts";
 import { DayFile } from "./day-file.ts";
 import { type DirectoryLock, lockDirectory } from "./directory-lock.ts";
 import { endLine, mendingOf } from "./mending.ts";
+import { isOutOfSpace, phraseFailure } from "./phrase-failure.ts";
 import { type LogMark, type LogReader, MarkGate, readAll, readBehind } from "./read-directory.ts";
 
 export type { AuditLog } from "./audit-writer.ts";
@@ -108,6 +109,10 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLogOp
     return opening;
   } catch (error) {
     if (error instanceof AuditStoppedError) return refuse(error.message);
+    if (isOutOfSpace(error)) {
+      const what = `cannot write the audit log in ${quoteText(directory)}: ${phraseFailure(error)}, make room`;
+      return refuse(`${what}; see docs/runbook.md#audit-unavailable`);
+    }
     // Whatever the file system said: without a readable log there is no brokerd.
     return refuseDirectory(directory, escapeText(error instanceof Error ? error.message : "an unknown error"));
   }

@@ -11,7 +11,6 @@ import {
   type DayFileName,
   dayFileOf,
   encodeRecordLine,
-  escapeText,
   type Hash32,
   quoteText,
   sha256,
@@ -22,6 +21,7 @@ import { AuditStoppedError } from "./audit-stopped-error.ts";
 import type { BlobStore } from "./blob-store.ts";
 import { DayFile } from "./day-file.ts";
 import type { DirectoryLock } from "./directory-lock.ts";
+import { phraseFailure } from "./phrase-failure.ts";
 import type { LogMark } from "./read-directory.ts";
 
 const syncFile = promisify(fsync);
@@ -52,15 +52,6 @@ interface Waiting {
   readonly line: string;
   readonly blobs: ReadonlyMap<Hash32, string>;
   readonly outcome: PromiseWithResolvers<void>;
-}
-
-/** What failed, in a few printable words. */
-function phraseFailure(error: unknown): string {
-  if (!(error instanceof Error)) return "an unknown error";
-  if (!("code" in error) || typeof error.code !== "string") return escapeText(error.message);
-  const syscall = "syscall" in error && typeof error.syscall === "string" ? error.syscall : "a system call";
-  const failed = escapeText(`${syscall} failed with ${error.code}`);
-  return error.code === "ENOSPC" || error.code === "EDQUOT" ? `no space is left (${failed})` : failed;
 }
 
 /** Made by openAuditLog. Appends that wait at the same time share one write and one sync. */

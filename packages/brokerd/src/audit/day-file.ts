@@ -31,10 +31,18 @@ export class DayFile implements Disposable {
     this.#bytes = bytes;
   }
 
-  /** Opens a file that was just read; `bytes` is its size then. */
+  /** Opens a file that was just read; `bytes` is its size then. One that isn't ours any more, or not ours alone, is an error. */
   static openRead(directory: string, name: DayFileName, bytes: number): DayFile {
     const path = join(directory, name);
-    return new DayFile(path, name, openSync(path, APPEND), bytes);
+    const file = new DayFile(path, name, openSync(path, APPEND), bytes);
+    try {
+      file.#checkOurs();
+    } catch (error) {
+      // Nobody else has this descriptor to close.
+      file[Symbol.dispose]();
+      throw error;
+    }
+    return file;
   }
 
   /** Makes a new file; one that exists already isn't ours. The directory has to be synced before the file counts. */

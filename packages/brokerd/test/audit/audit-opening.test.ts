@@ -1,5 +1,15 @@
 import assert from "node:assert/strict";
-import { appendFileSync, chmodSync, mkdirSync, readdirSync, renameSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  chmodSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { AbsPath, sha256 } from "@boxmaker/proto";
@@ -85,6 +95,14 @@ test("a link in the place of a day file or of the blobs is refused by name", asy
     symlinkSync(join(home.path, "elsewhere"), home.file(name));
     assert.match(await refusedLog(home.audit), new RegExp(`"${name}" is a symbolic link.+#audit-directory$`, "u"));
   }
+});
+
+test("a newest file that has a second name is refused, since somebody else may write to it", async () => {
+  using home = new TempDirectory();
+  const text = await writeThree(home);
+  linkSync(home.file(DAY), join(home.path, "elsewhere"));
+  assert.match(await refusedLog(home.audit), /"2026-01-05\.jsonl" has 2 names, expected this one only; see .+#audit-directory$/u);
+  assert.equal(home.text(DAY), text);
 });
 
 test("a machine without flock is refused, and says what to install", async () => {

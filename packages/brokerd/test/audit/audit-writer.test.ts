@@ -4,6 +4,7 @@ import {
   appendFileSync,
   copyFileSync,
   existsSync,
+  linkSync,
   mkdirSync,
   readdirSync,
   renameSync,
@@ -189,6 +190,7 @@ const INTRUSIONS: readonly (readonly [string, (path: string) => void, RegExp])[]
   ["deleted", (path) => rmSync(path), /"2026-01-05\.jsonl" was deleted/u],
   ["appended to", (path) => appendFileSync(path, "x"), /has \d+ bytes, expected \d+: somebody else wrote to it/u],
   ["cut", (path) => truncateSync(path, 3), /has 3 bytes, expected/u],
+  ["given a second name", (path) => linkSync(path, `${path}.link`), /has 2 names, expected this one only/u],
   ["renamed", (path) => renameSync(path, `${path}.old`), /was moved or replaced/u],
   [
     "replaced by a copy",

@@ -1,7 +1,8 @@
 /**
  * Writes an audit log and says on stdout what became of each append, for tests that make system calls fail or kill the process:
- * `node writer-program.ts DIRECTORY FIRST_HOUR COUNT`. Every append is eight hours after the one before, so that days roll over;
- * every third one has a blob. The last three are appended at once, at the same time.
+ * `node writer-program.ts DIRECTORY FIRST_HOUR COUNT [accept|plain]`. Every append is eight hours after the one before, so that days
+ * roll over; every third one has a blob. The last three are appended at once, at the same time. `accept` goes on behind a break;
+ * `plain` appends all on one day, without blobs.
  */
 import { writeSync } from "node:fs";
 import { AbsPath, sha256 } from "@boxmaker/proto";
@@ -9,7 +10,7 @@ import { openAuditLog } from "../../src/audit/audit-log.ts";
 import { blobText } from "./blob-text.ts";
 
 const HOUR_MS = 3_600_000;
-const HOURS_BETWEEN = 8;
+const MODES = ["usual", "accept", "plain"] as const;
 const TOGETHER = 3;
 
 function say(line: string): void {
@@ -18,10 +19,19 @@ function say(line: string): void {
 
 const directory = AbsPath.parse(process.argv[2]);
 const count = Number(process.argv[4]);
+const mode = MODES.find((name) => name === process.argv[5]) ?? "usual";
+const hoursBetween = mode === "plain" ? 0 : 8;
 let hour = Number(process.argv[3]);
 const clock = { now: () => Date.UTC(2026, 0, 5) + hour * HOUR_MS };
 
-const opening = await openAuditLog({ directory, clock, onRecord: () => {}, warn: (line) => say(`warned ${line}`) });
+const opening = await openAuditLog({
+  directory,
+  clock,
+  acceptBreak: mode === "accept",
+  onRecord: () => {},
+  onRestart: () => {},
+  warn: (line) => say(`warned ${line}`),
+});
 if (opening.kind === "refused") {
   say(`refused ${opening.problem}`);
 } else {
@@ -29,7 +39,7 @@ if (opening.kind === "refused") {
   say(`opened ${log.head}`);
   const append = async (index: number): Promise<void> => {
     const text = blobText(index);
-    const blobs = index % 3 === 0 ? new Map([[sha256(text), text]]) : new Map();
+    const blobs = index % 3 === 0 && mode !== "plain" ? new Map([[sha256(text), text]]) : new Map();
     try {
       const { seq, durable } = log.append(
         { kind: "started", version: `ü ${index}`, config_sha256: sha256("c"), head: log.head },
@@ -42,7 +52,7 @@ if (opening.kind === "refused") {
     }
   };
   for (let index = 0; index < count - TOGETHER; index++) {
-    hour += HOURS_BETWEEN;
+    hour += hoursBetween;
     await append(index);
   }
   await Promise.all(Array.from({ length: TOGETHER }, async (_, index) => await append(count - TOGETHER + index)));
