@@ -1,6 +1,6 @@
 /** Every line that brokerd logs, one function per event, so that names and fields stay the same. */
 import type { Log } from "@boxmaker/edge/log";
-import type { ApprovalId, AuditSeq, CallId, DenialReason, GrantProblem, Origin, SessionId } from "@boxmaker/proto";
+import type { AbsPath, ApprovalId, AuditSeq, CallId, DenialReason, GrantProblem, Origin, SessionId } from "@boxmaker/proto";
 
 /** Which socket a connection came from. */
 export type SocketName = "broker" | "broker-mcp" | "admin";
@@ -35,6 +35,18 @@ export class Events {
       approval: id,
       note: "the call would now have another effect; it waits to be looked at again",
     });
+  }
+
+  sessionGrant(session: SessionId, grant: string): void {
+    this.#log.info("session-grant", { session, grant });
+  }
+
+  sessionGrantEnded(grant: string, reason: string): void {
+    this.#log.info("session-grant-ended", { grant, reason });
+  }
+
+  labelReset(path: AbsPath): void {
+    this.#log.info("label-reset", { path });
   }
 
   requesterGone(session: SessionId, call: CallId): void {

@@ -2,7 +2,7 @@
 import { stat } from "node:fs/promises";
 import type { Clock, Log } from "@boxmaker/edge/log";
 import type { UnixServer } from "@boxmaker/edge/socket";
-import { GrantStore } from "@boxmaker/policy/grants";
+import { checkAddedGrant, GrantStore } from "@boxmaker/policy/grants";
 import { ApprovalId, joinClass, type Label, timestampFromMillis } from "@boxmaker/proto";
 import { ApprovalTable } from "./approvals/approval-table.ts";
 import { Approvals } from "./approvals/approvals.ts";
@@ -125,7 +125,8 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
     readDeadlineMs: config.limits.read_deadline_ms,
     writeDeadlineMs: config.limits.write_deadline_ms,
   };
-  const admin = adminSocket({ path: sockets.admin, ledger, approvals, table, version, started, ending: connections.ending });
+  const { ending } = connections;
+  const admin = adminSocket({ path: sockets.admin, ledger, approvals, table, events, clock, version, started, ending });
   const listenings = [
     () => serveSocket(brokerSocket("broker", sockets.broker, "terminal", calls), limits, events, connections),
     ...(sockets.brokerMcp === null ? [] : [brokerSocket("broker-mcp", sockets.brokerMcp, "mcp", calls)]).map(
@@ -165,7 +166,8 @@ interface LedgerParts {
 }
 
 function openLedger(config: Config, { audit, states, runtime, clock, events, admission }: LedgerParts): Ledger {
-  const grants = new GrantStore({ directory: config.grantsDirectory, forbidden: ownPlaces(config), clock });
+  const forbidden = ownPlaces(config);
+  const grants = new GrantStore({ directory: config.grantsDirectory, forbidden, clock });
   return new Ledger({
     log: audit,
     states,
@@ -176,6 +178,7 @@ function openLedger(config: Config, { audit, states, runtime, clock, events, adm
     newSession: () => newSession(config),
     keepGrant: (hash, text) => audit.keepGrant(hash, text),
     onGrants: (set) => (set.kind === "invalid" ? events.grantsInvalid(set.problems) : events.grantsValid()),
+    checkAdded: (set, file, text) => checkAddedGrant(set, file, text, { forbidden }),
     onStopped: (cause) => events.ledgerStopped(cause),
   });
 }

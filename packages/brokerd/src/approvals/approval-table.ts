@@ -96,6 +96,11 @@ export class ApprovalTable<T> implements AskRoom {
     return [...this.#entries.keys()];
   }
 
+  /** The session of an entry. `undefined` where it was taken. */
+  sessionOf(id: ApprovalId): SessionId | undefined {
+    return this.#entries.get(id)?.session;
+  }
+
   get size(): number {
     return this.#entries.size;
   }

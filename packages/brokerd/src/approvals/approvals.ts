@@ -3,6 +3,7 @@
 import type { Ask } from "@boxmaker/policy";
 import {
   type AdminAnswer,
+  type AdminRequest,
   type ApprovalId,
   type AskBlock,
   canonicalJson,
@@ -15,6 +16,7 @@ import type { AskEnd } from "../calls/tool-calls.ts";
 import type { Events } from "../events.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Answerer } from "../ledger/outcomes.ts";
+import { sessionReport } from "../ledger/session-report.ts";
 import type { ApprovalTable, PendingAsk } from "./approval-table.ts";
 
 /** The whole of an ask, as it is shown and digested. */
@@ -33,6 +35,8 @@ export function askBlock(id: ApprovalId, ask: Ask): AskBlock {
     after: ask.after,
   };
 }
+
+const OWNER = { by: "bxctl", user: null } as const;
 
 /** Who may answer, as the socket says that it came in on. */
 export type Approver = Answerer & { readonly by: "bxctl" | "gateway" };
@@ -130,5 +134,39 @@ export class Approvals {
     entry.resolve({ kind: "denied", reason: recorded ? "approval_refused" : "audit_unavailable" });
     if (recorded) return { kind: "ok", body: {} };
     return error("internal", "the refusal could not be recorded; the call is denied; see docs/runbook.md#audit-unavailable");
+  }
+
+  /**
+   * Opens a session with the state that another one had after a call. What waits in the other one ends: whoever gave up what followed
+   * doesn't want it any more.
+   */
+  async rewind(body: Extract<AdminRequest, { kind: "open_rewound" }>["body"]): Promise<AdminAnswer> {
+    const ended: PendingAsk<AskEnd>[] = [];
+    const take = (): void => {
+      for (const id of this.#table.ids) {
+        if (this.#table.sessionOf(id) !== body.session) continue;
+        const entry = this.#table.take(id, "gone");
+        if (entry !== undefined) ended.push(entry);
+      }
+    };
+    const rewound = await this.#ledger.owner.openRewound(body, take);
+    for (const { id, resolve } of ended) {
+      const recorded = await this.#ledger.close(id, "gone", OWNER, "rewound");
+      this.#events.approvalEnded(id, "gone", OWNER.by);
+      resolve({ kind: "denied", reason: recorded ? "approval_refused" : "audit_unavailable" });
+    }
+    switch (rewound.kind) {
+      case "opened":
+        return sessionReport(body.to, rewound.state, []);
+      case "exists":
+        return error("session_exists", "the audit log knows a session of this id already; choose another id");
+      case "unrecorded":
+        return error(
+          "internal",
+          "the new session could not be recorded; nothing was rewound; see docs/runbook.md#audit-unavailable",
+        );
+      default:
+        return unreachable(rewound);
+    }
   }
 }

@@ -142,9 +142,10 @@ export class ToolCalls {
     gone.addEventListener("abort", onGone, { once: true });
     this.#background(this.#expire(id, answered.signal));
     try {
-      // Both may have come while the ask was being recorded, when there was nothing to end yet.
+      // All of these may have come while the ask was being recorded, when there was nothing to end yet.
       if (admission.stopping.aborted) await this.#end(id, "gone", "shutting_down");
       if (ledger.stopped) await this.#end(id, "gone", "audit_unavailable");
+      if ((ledger.states.session(ask.session)?.rewoundAt ?? 0) > id) await this.#end(id, "gone", "approval_refused", "rewound");
       const body = { approval: id, expires: timestampFromMillis(expiresAt) };
       const isTold = !gone.aborted && (await tellPending({ kind: "pending_approval", body }));
       if (!isTold || gone.aborted) onGone();
@@ -182,10 +183,10 @@ export class ToolCalls {
   }
 
   /** Takes the entry, records how it ended and answers the call. Does nothing where somebody else has taken it. */
-  async #end(id: ApprovalId, answer: "expired" | "gone", reason: DenialReason): Promise<void> {
+  async #end(id: ApprovalId, answer: "expired" | "gone", reason: DenialReason, why: string | null = null): Promise<void> {
     const entry = this.#options.table.take(id, answer);
     if (entry === undefined) return;
-    const note = reason === "shutting_down" ? reason : null;
+    const note = reason === "shutting_down" ? reason : why;
     const recorded = await this.#options.ledger.close(id, answer, BROKERD, note);
     this.#options.events.approvalEnded(id, answer, BROKERD.by);
     entry.resolve({ kind: "denied", reason: recorded ? reason : "audit_unavailable" });

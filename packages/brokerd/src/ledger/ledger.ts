@@ -1,7 +1,6 @@
 /**
- * The audit writer and the state folded from it, behind one queue: the three steps of a call's life that must be on disk before
- * anything outside happens. A step takes effect in memory when it is enqueued, in the order of the file; its caller goes on only once
- * the record is durable.
+ * The three steps of a call's life that must be on disk before anything outside happens: decide, approve, finish. Each judges and
+ * enqueues without waiting in between, so that nothing can come between what is judged and what is recorded.
  */
 import type { Clock } from "@boxmaker/edge/log";
 import {
@@ -19,7 +18,6 @@ import {
 import type { GrantStore } from "@boxmaker/policy/grants";
 import {
   ApprovalId,
-  type AuditEvent,
   AuditSeq,
   type Hash32,
   type Label,
@@ -28,21 +26,20 @@ import {
   sha256,
   type Timestamp,
   timestampFromMillis,
-  ZERO_HASH,
 } from "@boxmaker/proto";
-import type { AuditLog } from "../audit/audit-log.ts";
 import type { Admission } from "./admission.ts";
 import { approvalEvent } from "./approval-event.ts";
 import { GrantsInForce } from "./grants-in-force.ts";
 import type { Answered, Answerer, CallResult, Decided, Denied, Dispatch } from "./outcomes.ts";
+import { OwnerActs } from "./owner-acts.ts";
 import { recordArguments } from "./record-arguments.ts";
+import { AUDIT_UNAVAILABLE, Recorder, type RecorderOptions } from "./recorder.ts";
 import { RunningBoxes } from "./running-boxes.ts";
-import type { LedgerStates, SessionStates } from "./session-states.ts";
+import { type CheckAdded, SessionGrants } from "./session-grants.ts";
+import type { LedgerStates } from "./session-states.ts";
 import { waitForEither } from "./wait-for-either.ts";
 
-export interface LedgerOptions {
-  readonly log: Pick<AuditLog, "append" | "head" | "stopped">;
-  readonly states: SessionStates;
+export interface LedgerOptions extends RecorderOptions {
   readonly grants: Pick<GrantStore, "current">;
   readonly admission: Admission;
   readonly box: BoxKind;
@@ -53,44 +50,56 @@ export interface LedgerOptions {
   readonly keepGrant: (sha256: Hash32, text: string) => Promise<void>;
   /** Told what each decision found, so that problems are printed. Must not throw. */
   readonly onGrants: (grants: GrantSet) => void;
-  /** Told once, when the log can't be written any more. Must not throw. */
-  readonly onStopped: (cause: unknown) => void;
+  /** Checks a grant of `allow` against the owner's files as one of them is checked. */
+  readonly checkAdded: CheckAdded;
 }
-
-const AUDIT_UNAVAILABLE: Denied = { kind: "denied", reason: "audit_unavailable" };
 
 export class Ledger {
   readonly #options: LedgerOptions;
   readonly #running = new RunningBoxes();
+  readonly #recorder: Recorder;
   readonly #grants: GrantsInForce;
-  readonly #whenStopped = Promise.withResolvers<void>();
-  #isStopped = false;
+  readonly #sessionGrants: SessionGrants;
+  /** What the owner does beside answering asks. */
+  readonly owner: OwnerActs;
 
   constructor(options: LedgerOptions) {
     this.#options = options;
+    this.#recorder = new Recorder(options);
+    this.#sessionGrants = new SessionGrants(this.#recorder, options.checkAdded);
     this.#grants = new GrantsInForce({
       store: options.grants,
       keep: options.keepGrant,
-      record: (files) => this.#append({ kind: "grants_changed", files }),
+      record: (files) => this.#recorder.append({ kind: "grants_changed", files }),
+    });
+    this.owner = new OwnerActs({
+      recorder: this.#recorder,
+      running: this.#running,
+      sessionGrants: this.#sessionGrants,
+      currentGrants: () => this.#currentGrants(),
+      grants: () => this.grants(),
+      now: () => this.now(),
+      newSession: options.newSession,
+      keepGrant: options.keepGrant,
     });
   }
 
   get head(): number {
-    return this.#options.log.head;
+    return this.#recorder.head;
   }
 
   /** Whether nothing can be recorded any more, so that every call is denied. It never becomes false again. */
   get stopped(): boolean {
-    return this.#isStopped || this.#options.log.stopped;
+    return this.#recorder.stopped;
   }
 
   /** Resolves when a record couldn't be written. */
   get whenStopped(): Promise<void> {
-    return this.#whenStopped.promise;
+    return this.#recorder.whenStopped;
   }
 
   get states(): LedgerStates {
-    return this.#options.states;
+    return this.#recorder.states;
   }
 
   get box(): BoxKind {
@@ -102,9 +111,10 @@ export class Ledger {
     return this.#running.size;
   }
 
-  /** The grants as they are now. */
-  grants(): Promise<GrantSet> {
-    return this.#grants.look();
+  /** The owner's grants as they are now, and those that the session has of its own where one is given. */
+  async grants(session?: SessionId): Promise<GrantSet> {
+    const grants = await this.#grants.look();
+    return session === undefined ? grants : this.#sessionGrants.addTo(grants, session);
   }
 
   /** Policy's time: the clock's, but never before anything on record. The owner may set the clock back; an expired grant stays so. */
@@ -137,7 +147,8 @@ export class Ledger {
       // From here to the append nothing is awaited, so nothing can come between what is judged and what is recorded.
       const state = this.#knownState(session) ?? opening;
       if (state.origin !== origin) return { kind: "foreign" };
-      const verdict = this.#admit(session, decide(request, grants, state, this.now(), this.box));
+      const set = this.#sessionGrants.addTo(grants, session);
+      const verdict = this.#admit(session, decide(request, set, state, this.now(), this.box));
       const obstacle = verdict.kind === "allowed" ? this.#running.obstacle(session, verdict.decision.run.mounts) : undefined;
       if (obstacle === undefined) return this.#record(request, verdict, state);
       await waitForEither(obstacle, [signal, this.#options.admission.stopping]);
@@ -158,7 +169,8 @@ export class Ledger {
       const waiting = ask();
       const state = waiting === undefined ? undefined : this.#knownState(waiting.session);
       if (waiting === undefined || state === undefined) return { kind: "taken" };
-      const verdict = redecide(waiting, grants, state, this.now(), this.box);
+      const set = this.#sessionGrants.addTo(grants, waiting.session);
+      const verdict = redecide(waiting, set, state, this.now(), this.box);
       if (verdict.kind === "changed") return { kind: "changed", ask: verdict.ask };
       const admitted = this.#admit(waiting.session, verdict);
       const obstacle =
@@ -170,12 +182,12 @@ export class Ledger {
 
   /** Records an answer that lets nothing run. Resolves to false where it couldn't be recorded. */
   async close(id: ApprovalId, answer: "refused" | "expired" | "gone", who: Answerer, reason: string | null): Promise<boolean> {
-    return this.#durable(approvalEvent(id, { answer, by: who.by, user: who.user, reason }));
+    return this.#recorder.durable(approvalEvent(id, { answer, by: who.by, user: who.user, reason }));
   }
 
   /** Records what a call came to. Only after it resolves to true may the content be released. */
   async finish({ seq, decision }: Dispatch, result: CallResult): Promise<boolean> {
-    return this.#durable({
+    return this.#recorder.durable({
       kind: "result",
       decision: seq,
       session: decision.session,
@@ -190,12 +202,12 @@ export class Ledger {
 
   /** Records that brokerd has begun. Resolves to false where it couldn't be recorded. */
   async begin(version: string, configSha256: Hash32): Promise<boolean> {
-    return this.#durable({ kind: "started", version, config_sha256: configSha256, head: this.head });
+    return this.#recorder.durable({ kind: "started", version, config_sha256: configSha256, head: this.head });
   }
 
   /** Records that brokerd ends by itself. */
   async end(): Promise<boolean> {
-    return this.#durable({ kind: "stopped" });
+    return this.#recorder.durable({ kind: "stopped" });
   }
 
   /** What policy let through, unless brokerd can't take it on now. */
@@ -208,10 +220,10 @@ export class Ledger {
   }
 
   #record(request: CallRequest, verdict: Verdict, state: PolicyState): Promise<Decided> {
-    return this.#step<Decided>(() => {
+    return this.#recorder.step<Decided>(() => {
       if (this.states.session(request.session) === undefined) {
         const { label, origin, ceiling } = state;
-        this.#append({ kind: "session_opened", session: request.session, origin, ceiling, state: label, from: null });
+        this.#recorder.append({ kind: "session_opened", session: request.session, origin, ceiling, state: label, from: null });
       }
       const appended = this.#appendDecision(verdict);
       if (appended === undefined) return this.#denyUnrecordable(request, verdict.record);
@@ -224,6 +236,7 @@ export class Ledger {
           return { durable, outcome: { kind: "ask", id: ApprovalId.parse(seq), ask: verdict.ask, release } };
         }
         case "allowed":
+          this.#sessionGrants.settle(verdict.uses);
           return { durable, outcome: this.#dispatch(seq, verdict.decision, "allowed") };
         default:
           return verdict satisfies never;
@@ -236,7 +249,7 @@ export class Ledger {
     const recorded = recordArguments(verdict.record.arguments);
     const spends = verdict.kind === "allowed" ? verdict.uses : null;
     try {
-      return this.#append({ kind: "decision", ...verdict.record, spends, arguments: recorded.arguments }, recorded.blobs);
+      return this.#recorder.append({ kind: "decision", ...verdict.record, spends, arguments: recorded.arguments }, recorded.blobs);
     } catch (error) {
       if (error instanceof RangeError) return undefined;
       throw error;
@@ -246,7 +259,7 @@ export class Ledger {
   /** A call whose whole input can't be on record doesn't run; that much can be recorded, and others aren't to suffer from it. */
   #denyUnrecordable(request: CallRequest, record: DecisionRecord): { durable: Promise<void>; outcome: Denied } {
     const { arguments: unread } = recordArguments({ form: "unread", text: request.argumentsText });
-    const { durable } = this.#append({
+    const { durable } = this.#recorder.append({
       kind: "decision",
       ...record,
       arguments: unread,
@@ -271,15 +284,16 @@ export class Ledger {
   ): Promise<Answered> {
     const { grant, grant_sha256, run } = verdict.record;
     const answer = { answer: "approved", by: who.by, user: who.user, digest: ask.digest, before: state.label } as const;
-    return this.#step<Answered>(() => {
+    return this.#recorder.step<Answered>(() => {
       if (verdict.kind === "denied") {
         const denial = verdict.reason;
-        const { durable } = this.#append(approvalEvent(id, { ...answer, outcome: "denied", denial, grant, grant_sha256 }));
+        const { durable } = this.#recorder.append(approvalEvent(id, { ...answer, outcome: "denied", denial, grant, grant_sha256 }));
         return { durable, outcome: { kind: "denied", reason: denial } };
       }
       const outcome = verdict.mode === "ask" ? "ask" : "allowed";
       const effect = { grant, grant_sha256, raises: verdict.decision.after, spends: verdict.uses, run };
-      const { durable } = this.#append(approvalEvent(id, { ...answer, outcome, ...effect }));
+      const { durable } = this.#recorder.append(approvalEvent(id, { ...answer, outcome, ...effect }));
+      this.#sessionGrants.settle(verdict.uses);
       return { durable, outcome: this.#dispatch(AuditSeq.parse(id), verdict.decision, outcome) };
     });
   }
@@ -297,7 +311,7 @@ export class Ledger {
       return grants;
     } catch (error) {
       // A decision whose grants can't be kept couldn't be taken again from the log.
-      this.#stop(error);
+      this.#recorder.stop(error);
       return undefined;
     }
   }
@@ -310,50 +324,5 @@ export class Ledger {
   #policyState({ label, origin, ceiling }: Pick<PolicyState, "label" | "origin" | "ceiling">): PolicyState {
     const { states } = this;
     return { label, origin, ceiling, usesSpent: (grant) => states.usesSpent(grant), pathLabels: states.pathLabels };
-  }
-
-  /** Enqueues one record and folds it in. Throws where the log has stopped. */
-  #append(event: AuditEvent, blobs: ReadonlyMap<Hash32, string> = new Map()): { seq: AuditSeq; durable: Promise<void> } {
-    const { seq, time, durable } = this.#options.log.append(event, blobs);
-    // Whoever waits for the step sees its failure; a record that nobody waits for stops the ledger all the same.
-    durable.catch((error: unknown) => this.#stop(error));
-    this.#options.states.apply({ seq, time, prev: ZERO_HASH, event });
-    return { seq, durable };
-  }
-
-  /** Runs the enqueueing part of a step, then waits until it is durable. Where that fails, the call is denied and nothing of it kept. */
-  async #step<T extends { release?: () => void } | object>(
-    enqueue: () => { durable: Promise<void>; outcome: T },
-  ): Promise<T | Denied> {
-    let outcome: T | undefined;
-    try {
-      const step = enqueue();
-      outcome = step.outcome;
-      await step.durable;
-      return outcome;
-    } catch (error) {
-      // Fails closed: what wasn't recorded doesn't happen.
-      if (outcome !== undefined && "release" in outcome) outcome.release?.();
-      this.#stop(error);
-      return AUDIT_UNAVAILABLE;
-    }
-  }
-
-  async #durable(event: AuditEvent): Promise<boolean> {
-    try {
-      await this.#append(event).durable;
-      return true;
-    } catch (error) {
-      // Fails closed: the caller releases nothing.
-      this.#stop(error);
-      return false;
-    }
-  }
-
-  #stop(cause: unknown): void {
-    if (this.#isStopped) return;
-    this.#isStopped = true;
-    this.#options.onStopped(cause);
-    this.#whenStopped.resolve();
   }
 }

@@ -1,5 +1,5 @@
 /** Keeps two boxes that share a path, of which one may write, from running at the same time for different sessions. */
-import { holdsPath, type Mount, type SessionId } from "@boxmaker/proto";
+import { type AbsPath, holdsPath, type Mount, type SessionId } from "@boxmaker/proto";
 
 interface RunningBox {
   readonly session: SessionId;
@@ -36,6 +36,12 @@ export class RunningBoxes {
       this.#boxes.delete(box);
       resolve();
     };
+  }
+
+  /** Whether a box runs that may write the path, something below it, or a parent of it. */
+  mayWrite(path: AbsPath): boolean {
+    const asked: Mount = { path, writable: false };
+    return [...this.#boxes].some(({ mounts }) => mounts.some((mount) => mount.writable && collide(mount, asked)));
   }
 
   get size(): number {

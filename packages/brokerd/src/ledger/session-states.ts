@@ -89,6 +89,12 @@ function isSameLabel(a: Label, b: Label): boolean {
   return a.taint === b.taint && a.untrusted === b.untrusted;
 }
 
+/** The number in the id of a grant of `allow`. */
+function grantNumber(id: string): number {
+  const digits = /^session-(?<digits>[1-9][0-9]{0,14})$/u.exec(id)?.groups?.["digits"];
+  return digits === undefined ? 0 : Number(digits);
+}
+
 /** What may be read of the states; only the ledger applies records to them. */
 export type LedgerStates = Omit<SessionStates, "apply">;
 
@@ -111,7 +117,7 @@ export class SessionStates {
   readonly #asks = new Map<AuditSeq, DecisionEvent>();
   readonly #unfinished = new Map<AuditSeq, UnfinishedCall>();
   readonly #grants = new Map<string, SessionGrantState>();
-  #grantsGiven = 0;
+  #lastGrant = 0;
   #latest = 0;
   #pathList: readonly PathLabel[] | undefined;
 
@@ -139,9 +145,9 @@ export class SessionStates {
     return [...this.#grants.values()];
   }
 
-  /** How many grants of `allow` there have ever been. */
-  get sessionGrantsGiven(): number {
-    return this.#grantsGiven;
+  /** The number of the last grant of `allow`, 0 where there was none: numbers rise and are never used again. */
+  get lastSessionGrant(): number {
+    return this.#lastGrant;
   }
 
   /** Asks that nobody has answered, by the seq of their decision. */
@@ -169,7 +175,7 @@ export class SessionStates {
         return;
       case "session_grant": {
         const { session, grant, sha256 } = event;
-        this.#grantsGiven++;
+        this.#lastGrant = Math.max(this.#lastGrant, grantNumber(grant));
         this.#grants.set(grant, { session, grant, sha256 });
         return;
       }

@@ -1,5 +1,6 @@
 /** admin.sock: the owner's questions and answers. Whoever reaches this socket is the owner. */
 
+import type { Clock } from "@boxmaker/edge/log";
 import { decide } from "@boxmaker/policy";
 import {
   type AbsPath,
@@ -16,8 +17,10 @@ import {
 import type { ApprovalChange, ApprovalTable } from "../approvals/approval-table.ts";
 import type { Approvals } from "../approvals/approvals.ts";
 import type { AskEnd } from "../calls/tool-calls.ts";
+import type { Events } from "../events.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { SessionState } from "../ledger/session-states.ts";
+import { sessionReport } from "../ledger/session-report.ts";
+import { holdGrant } from "./hold-grant.ts";
 import type { Send, ServedSocket } from "./serve-socket.ts";
 
 export interface AdminSocketOptions {
@@ -25,6 +28,8 @@ export interface AdminSocketOptions {
   readonly ledger: Ledger;
   readonly approvals: Approvals;
   readonly table: ApprovalTable<AskEnd>;
+  readonly events: Events;
+  readonly clock: Clock;
   readonly version: string;
   readonly started: Timestamp;
   /** Aborts when watchers have to be told that it is over. */
@@ -34,21 +39,38 @@ export interface AdminSocketOptions {
 const OWNER = { by: "bxctl", user: null } as const;
 /** Events that a watcher hasn't taken yet; one that lags further behind is cut off, so that it can't hold memory. */
 const MAX_WATCH_BACKLOG = 1000;
+/** Labels below a path that one answer shows, so that it fits its frame. */
+const MAX_LABELS_BELOW = 1000;
 
 function error(code: ErrorCode, detail: string): AdminAnswer {
   return { kind: "error", body: { code, detail } };
 }
 
-type Simple = Exclude<AdminRequest, { kind: "watch" }>;
+type Simple = Exclude<AdminRequest, { kind: "watch" | "allow" }>;
 
 export function adminSocket(options: AdminSocketOptions): ServedSocket<AdminRequest["kind"], AdminAnswer> {
   return {
     name: "admin",
     path: options.path,
     answers: AdminAnswer,
-    kinds: ["approvals", "approval", "approve", "refuse", "check_grants", "explain", "session", "status", "watch"],
+    kinds: [
+      "approvals",
+      "approval",
+      "approve",
+      "refuse",
+      "check_grants",
+      "explain",
+      "session",
+      "status",
+      "watch",
+      "allow",
+      "open_rewound",
+      "label_show",
+      "label_reset",
+    ],
     handle: async (request, send, gone) => {
       if (request.kind === "watch") await watch(options, send, gone);
+      else if (request.kind === "allow") await holdGrant(request.body, options, send, gone);
       else await send(await answer(request, options), true);
     },
   };
@@ -75,13 +97,14 @@ async function answer(request: Simple, options: AdminSocketOptions): Promise<Adm
       const session = ledger.states.session(request.body.session);
       if (session === undefined)
         return error("no_such_session", "the audit log knows no session of this id; see docs/runbook.md#no-such-session");
-      return sessionReport(request.body.session, session);
+      return sessionReport(request.body.session, session, ledger.owner.grantsOf(request.body.session));
     }
-    case "allow":
     case "open_rewound":
+      return approvals.rewind(request.body);
     case "label_show":
+      return labelReport(request.body.path, ledger);
     case "label_reset":
-      return error("internal", "not built yet");
+      return resetLabel(request.body.path, options);
     case "explain":
       return explain(request.body, ledger);
     case "status":
@@ -91,15 +114,34 @@ async function answer(request: Simple, options: AdminSocketOptions): Promise<Adm
   }
 }
 
-function sessionReport(session: SessionId, state: SessionState): AdminAnswer {
-  const { origin, ceiling, label, from, raisedBy } = state;
-  return { kind: "session_report", body: { session, origin, ceiling, state: label, from, raised_by: raisedBy, grants: [] } };
+async function labelReport(path: AbsPath, ledger: Ledger): Promise<AdminAnswer> {
+  const { at, above, below, owner } = await ledger.owner.labelsAround(path);
+  const shown = below.slice(0, MAX_LABELS_BELOW);
+  return { kind: "label_report", body: { path, label: at, above, below: shown, more: below.length - shown.length, owner } };
+}
+
+async function resetLabel(path: AbsPath, { ledger, events }: AdminSocketOptions): Promise<AdminAnswer> {
+  const outcome = await ledger.owner.resetLabel(path);
+  switch (outcome) {
+    case "reset":
+      events.labelReset(path);
+      return { kind: "ok", body: {} };
+    case "busy":
+      return error("busy", "a box that may write there is running, try again when it has ended; see docs/runbook.md#label-in-use");
+    case "unrecorded":
+      return error(
+        "internal",
+        "the reset could not be recorded; the labels are what they were; see docs/runbook.md#audit-unavailable",
+      );
+    default:
+      return unreachable(outcome);
+  }
 }
 
 /** Decides a call that doesn't happen: nothing is recorded, nothing raised. */
 async function explain(body: Extract<AdminRequest, { kind: "explain" }>["body"], ledger: Ledger): Promise<AdminAnswer> {
   const session = body.session ?? SessionId.parse("explain");
-  const grants = await ledger.grants();
+  const grants = await ledger.grants(body.session ?? undefined);
   const known = await ledger.policyState(session, "terminal");
   const state = body.state === null ? known : { ...known, label: joinLabel(known.label, body.state) };
   const request = { session, call: CallId.parse(0), tool: body.tool, argumentsText: body.arguments };

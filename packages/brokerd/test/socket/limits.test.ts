@@ -16,14 +16,24 @@ const HEADER_BYTES = 4;
 
 test("a watcher that doesn't take its events is cut off with an error, and holds no more of them than the limit", async () => {
   await using served = await serve();
-  const { table, ledger, approvals, clock } = served.rig;
+  const { table, ledger, approvals, clock, events } = served.rig;
   using client = await Client.request(served.broker, call(served, "write_file"));
   await client.next();
   const [waiting] = table.list();
   assert.ok(waiting !== undefined);
   const started = timestampFromMillis(clock.now());
   const ending = new AbortController().signal;
-  const socket = adminSocket({ path: served.admin, ledger, approvals, table, version: "0.1.0", started, ending });
+  const socket = adminSocket({
+    path: served.admin,
+    ledger,
+    approvals,
+    table,
+    events,
+    clock,
+    version: "0.1.0",
+    started,
+    ending,
+  });
   const taken = Promise.withResolvers<"sent">();
   const sent: AdminAnswer[] = [];
   const send = async (message: AdminAnswer): Promise<"sent"> => {

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openLog } from "@boxmaker/edge/log";
-import { GrantStore } from "@boxmaker/policy/grants";
+import { checkAddedGrant, GrantStore } from "@boxmaker/policy/grants";
 import {
   AbsPath,
   type ApprovalId,
@@ -14,6 +14,7 @@ import {
   type Origin,
   readRecordLine,
   SessionId,
+  type ToolName,
   type ToolOutcome,
 } from "@boxmaker/proto";
 import { ApprovalTable } from "../../src/approvals/approval-table.ts";
@@ -23,6 +24,7 @@ import { type AskEnd, type TellPending, ToolCalls } from "../../src/calls/tool-c
 import { Events } from "../../src/events.ts";
 import { Admission } from "../../src/ledger/admission.ts";
 import { Ledger, type LedgerOptions } from "../../src/ledger/ledger.ts";
+import type { Allowing } from "../../src/ledger/owner-acts.ts";
 import { SessionStates } from "../../src/ledger/session-states.ts";
 import { FakeClock } from "../fakes/fake-clock.ts";
 import { FaultyLog } from "../fakes/faulty-log.ts";
@@ -104,6 +106,17 @@ export interface CallFields {
   readonly tell?: TellPending;
 }
 
+export interface AllowFields {
+  readonly session?: string;
+  readonly uses?: number;
+}
+
+/** A grant that has been asked for, and the end of the connection that it lives by. */
+export interface GivenGrant {
+  readonly allowing: Promise<Allowing>;
+  readonly leave: () => void;
+}
+
 export class Rig implements AsyncDisposable {
   readonly files: BoxFiles;
   readonly clock: FakeClock;
@@ -147,6 +160,7 @@ export class Rig implements AsyncDisposable {
       clock,
       newSession: async () => ({ state: label, ceiling: "secret" }),
       keepGrant: (hash, text) => audit.keepGrant(hash, text),
+      checkAdded: (set, file, text) => checkAddedGrant(set, file, text, { forbidden: [files.at("audit"), files.at("grants")] }),
       onGrants: (set) => (set.kind === "invalid" ? events.grantsInvalid(set.problems) : events.grantsValid()),
       onStopped: (cause) => events.ledgerStopped(cause),
       ...options.ledger,
@@ -203,6 +217,13 @@ export class Rig implements AsyncDisposable {
 
   refuse(id: ApprovalId, reason: string | null = null): ReturnType<Approvals["refuse"]> {
     return this.approvals.refuse(id, reason, { by: "bxctl", user: null });
+  }
+
+  /** Gives a session a grant, as `allow` does. */
+  allow(tool: ToolName, scope: string, fields: AllowFields = {}): GivenGrant {
+    const gone = new AbortController();
+    const body = { session: SessionId.parse(fields.session ?? "chat-1"), tool, scope, uses: fields.uses ?? null };
+    return { allowing: this.ledger.owner.allow(body, gone.signal), leave: () => gone.abort() };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

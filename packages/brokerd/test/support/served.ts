@@ -38,7 +38,17 @@ export async function serve(limits: Partial<SocketLimits> = {}, options: RigOpti
     await serveSocket(brokerSocket("broker", broker, "terminal", rig.calls), all, events, connections),
     await serveSocket(brokerSocket("broker-mcp", mcp, "mcp", rig.calls), all, events, connections),
     await serveSocket(
-      adminSocket({ path: admin, ledger, approvals, table, version: "0.1.0", started, ending: connections.ending }),
+      adminSocket({
+        path: admin,
+        ledger,
+        approvals,
+        table,
+        events,
+        clock: rig.clock,
+        version: "0.1.0",
+        started,
+        ending: connections.ending,
+      }),
       all,
       events,
       connections,

@@ -1,3 +1,4 @@
 /** The owner's grants directory, read and checked. */
+export { type AddedGrant, checkAddedGrant } from "./check-added-grant.ts";
 export { GrantStore, type GrantStoreOptions } from "./grant-store.ts";
 export { parseGrantFile } from "./parse-grant-file.ts";

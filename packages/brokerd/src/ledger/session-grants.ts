@@ -1,0 +1,106 @@
+/** Grants that the owner has given one session for a while: kept beside the files, and part of no other session's decisions. */
+import type { GrantSet, LoadedGrant } from "@boxmaker/policy";
+import type { AddedGrant } from "@boxmaker/policy/grants";
+import type { SessionGrantEnd, SessionId } from "@boxmaker/proto";
+import type { Recorder } from "./recorder.ts";
+
+type ValidGrants = Extract<GrantSet, { kind: "valid" }>;
+
+/** Checks the text of a grant as that of a file of the set. */
+export type CheckAdded = (set: ValidGrants, file: string, text: string) => AddedGrant;
+
+/** A grant in force. */
+export interface HeldGrant {
+  readonly loaded: LoadedGrant;
+  /** Resolves when it has ended. */
+  readonly ended: Promise<SessionGrantEnd>;
+  /** Ends it: no decision from here on is taken by it. More calls do nothing. */
+  readonly end: (reason: SessionGrantEnd) => void;
+}
+
+interface Entry extends HeldGrant {
+  readonly session: SessionId;
+}
+
+/** The set that a session's decisions are taken by, as long as neither the files nor its own grants change. */
+interface Combined {
+  readonly base: ValidGrants;
+  readonly set: ValidGrants;
+}
+
+export class SessionGrants {
+  readonly #recorder: Recorder;
+  readonly #check: CheckAdded;
+  readonly #entries = new Map<string, Entry>();
+  readonly #combined = new Map<SessionId, Combined>();
+  #number = 0;
+
+  constructor(recorder: Recorder, check: CheckAdded) {
+    this.#recorder = recorder;
+    this.#check = check;
+  }
+
+  /** A number that no grant of `allow` ever had, and whose id no file of the set has. */
+  nextId({ grants }: ValidGrants): string {
+    this.#number = Math.max(this.#number, this.#recorder.states.lastSessionGrant);
+    const taken = new Set(grants.map(({ grant }) => grant.id));
+    do this.#number++;
+    while (taken.has(`session-${this.#number}`));
+    return `session-${this.#number}`;
+  }
+
+  /** The grants that the session has, oldest first. */
+  of(session: SessionId): readonly LoadedGrant[] {
+    return [...this.#entries.values()].filter((entry) => entry.session === session).map(({ loaded }) => loaded);
+  }
+
+  /** Checks the text of a new one against the files and the session's other ones. */
+  check(set: ValidGrants, session: SessionId, file: string, text: string): AddedGrant {
+    const combined = this.addTo(set, session);
+    return combined.kind === "valid" ? this.#check(combined, file, text) : combined;
+  }
+
+  /** Puts a grant in force, in the step that records it. */
+  hold(session: SessionId, loaded: LoadedGrant): HeldGrant {
+    const { id } = loaded.grant;
+    const { promise: ended, resolve } = Promise.withResolvers<SessionGrantEnd>();
+    const end = (reason: SessionGrantEnd): void => {
+      if (!this.#entries.delete(id)) return;
+      this.#combined.delete(session);
+      resolve(reason);
+      // It has ended all the same; a ledger that can't record that lets nothing run any more.
+      if (!this.#recorder.stopped) this.#recorder.append({ kind: "session_grant_ended", grant: id, reason });
+    };
+    const held = { loaded, ended, end };
+    this.#entries.set(id, { ...held, session });
+    this.#combined.delete(session);
+    return held;
+  }
+
+  /** Ends the grant whose last use a call has just spent. */
+  settle(spent: string | null): void {
+    const entry = spent === null ? undefined : this.#entries.get(spent);
+    if (entry === undefined || spent === null) return;
+    const { uses } = entry.loaded.grant;
+    if (uses !== null && this.#recorder.states.usesSpent(spent) >= uses) entry.end("spent");
+  }
+
+  /**
+   * The grants that the session's decisions are taken by. Where the files have changed so that a grant of the session doesn't fit them
+   * any more, it ends.
+   */
+  addTo(base: GrantSet, session: SessionId): GrantSet {
+    if (base.kind === "invalid") return base;
+    const known = this.#combined.get(session);
+    if (known?.base === base) return known.set;
+    const entries = [...this.#entries.values()].filter((entry) => entry.session === session);
+    if (entries.length === 0) return base;
+    let set = base;
+    for (const { loaded, end } of entries) {
+      if (this.#check(set, loaded.file, loaded.text).kind === "valid") set = { ...set, grants: [...set.grants, loaded] };
+      else end("invalid");
+    }
+    this.#combined.set(session, { base, set });
+    return set;
+  }
+}

@@ -1,0 +1,45 @@
+/** A grant that is to be added to a valid set: held to the rules that a file of the set is held to. */
+import { type AbsPath, type GrantProblem, sha256 } from "@boxmaker/proto";
+import { completeGrant, type LoadedGrant } from "../rules/grant.ts";
+import type { ValidGrantSet } from "../rules/grant-set.ts";
+import { checkGrantSet, type NamedGrantFile, sortProblems } from "./check-grant-set.ts";
+import { checkPlaces, realPlaces } from "./check-places.ts";
+import { type GrantFiles, realGrantFiles } from "./grant-files.ts";
+import { parseGrantFile } from "./parse-grant-file.ts";
+import { sortProblems } from "./sort-problems.ts";
+
+/** The grant, or all problems that it has or makes. */
+export type AddedGrant =
+  | { readonly kind: "valid"; readonly loaded: LoadedGrant }
+  | { readonly kind: "invalid"; readonly problems: readonly GrantProblem[] };
+
+export interface AddedGrantOptions {
+  /** The box's own directories, that of the grants included. */
+  readonly forbidden: readonly AbsPath[];
+  readonly files?: GrantFiles;
+}
+
+const parsedSets = new WeakMap<readonly LoadedGrant[], readonly NamedGrantFile[]>();
+
+/** The files of a set, parsed once: a set stays in force for many additions. */
+function filesOf(grants: readonly LoadedGrant[]): readonly NamedGrantFile[] {
+  const known = parsedSets.get(grants);
+  if (known !== undefined) return known;
+  const parsed = grants.map(({ file, text }) => ({ shown: file, parsed: parseGrantFile(text) }));
+  parsedSets.set(grants, parsed);
+  return parsed;
+}
+
+/** Checks `text` as the file `file` of the set would be checked. The set itself isn't changed. */
+export function checkAddedGrant(
+  set: ValidGrantSet,
+  file: string,
+  text: string,
+  { forbidden, files = realGrantFiles }: AddedGrantOptions,
+): AddedGrant {
+  const parsed = parseGrantFile(text);
+  const own = parsed.problems.map(({ line, problem }) => ({ file, line, problem }));
+  const problems = [...own, ...checkGrantSet([...filesOf(set.grants), { shown: file, parsed }], forbidden, files)];
+  if (problems.length > 0 || parsed.whole === undefined) return { kind: "invalid", problems: sortProblems(problems) };
+  return { kind: "valid", loaded: { grant: completeGrant(parsed.whole), file, sha256: sha256(text), text } };
+}
