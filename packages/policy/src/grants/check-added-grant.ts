@@ -3,10 +3,8 @@ import { type AbsPath, type GrantProblem, sha256 } from "@boxmaker/proto";
 import { completeGrant, type LoadedGrant } from "../rules/grant.ts";
 import type { ValidGrantSet } from "../rules/grant-set.ts";
 import { checkGrantSet, type NamedGrantFile, sortProblems } from "./check-grant-set.ts";
-import { checkPlaces, realPlaces } from "./check-places.ts";
 import { type GrantFiles, realGrantFiles } from "./grant-files.ts";
 import { parseGrantFile } from "./parse-grant-file.ts";
-import { sortProblems } from "./sort-problems.ts";
 
 /** The grant, or all problems that it has or makes. */
 export type AddedGrant =
