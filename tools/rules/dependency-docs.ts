@@ -30,7 +30,7 @@ function declaredIn(file: SourceFile): readonly Declared[] {
 
 /** Each third-party dependency of each package.json has exactly one row in docs/dependencies.md, each row has a dependency, versions are exact. */
 export function checkDependencyDocs(root: string): RuleReport {
-  const declared = readSources(root, ["package.json", "packages/*/package.json"]).flatMap(declaredIn);
+  const declared = readSources(root, ["package.json", "packages/*/package.json", "tools/*/package.json"]).flatMap(declaredIn);
   const foreign = declared.filter(({ name }) => !name.startsWith(OURS));
   const text = readSources(root, [DOCUMENT])[0]?.text ?? "";
   const rows = [...text.matchAll(ROW)].map((match) => ({

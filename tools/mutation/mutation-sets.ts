@@ -1,0 +1,40 @@
+/** What is mutated, and the tests that must notice. */
+
+/** Files of one package, and the test files of the same package that are run for each mutant, the quickest first. */
+export interface MutationSet {
+  readonly package: string;
+  readonly sources: readonly string[];
+  readonly tests: readonly string[];
+}
+
+/**
+ * The sets by name; paths are relative to the package. A test sees a mutant only where it imports its own package's files by
+ * relative path, since a package's name leads to the unchanged sources.
+ */
+export const MUTATION_SETS: Readonly<Record<string, MutationSet>> = {
+  arguments: {
+    package: "proto",
+    sources: ["src/tools/*.ts", "src/policy/data-class.ts"],
+    tests: ["test/policy/*.test.ts", "test/tools/*.test.ts"],
+  },
+  policy: {
+    package: "policy",
+    sources: ["src/rules/*.ts"],
+    tests: ["test/rules/!(exhaustive|theorems).test.ts", "test/rules/theorems.test.ts", "test/theorems/*.test.ts"],
+  },
+  grants: {
+    package: "policy",
+    sources: ["src/grants/*.ts"],
+    tests: ["test/grants/*.test.ts"],
+  },
+  chain: {
+    package: "proto",
+    sources: ["src/audit/audit-chain.ts"],
+    tests: ["test/audit/record-line.test.ts", "test/audit/audit-chain.test.ts", "test/audit/accepted-break.test.ts"],
+  },
+  writer: {
+    package: "brokerd",
+    sources: ["src/audit/audit-writer.ts"],
+    tests: ["test/audit/audit-writer.test.ts", "test/audit/audit-opening.test.ts", "test/audit/accept-break.test.ts"],
+  },
+};
