@@ -208,7 +208,7 @@ export function explain(situation: Situation): CallExplanation {
   return {
     outcome: outcomeOfEffect(effectOfJudgement(judgement)),
     reason: judgement.kind === "denied" ? judgement.reason : null,
-    grant: findings.named?.loaded.grant.id ?? null,
+    grant: findings.named?.grant ?? null,
     label: findings.label,
     before: state.label,
     after: judgement.kind === "runs" ? joinLabel(state.label, judgement.label) : null,

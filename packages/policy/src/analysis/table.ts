@@ -38,6 +38,6 @@ export function powersOf(set: ValidGrantSet, { session, state, now }: TableSitua
     const outcome = effectOfJudgement(judgement);
     if (outcome === "deny" && named === undefined) return [];
     const reason = judgement.kind === "denied" ? judgement.reason : null;
-    return [{ tool: call.tool, target, outcome, reason, grant: named?.loaded.grant.id ?? null, label }];
+    return [{ tool: call.tool, target, outcome, reason, grant: named?.grant ?? null, label }];
   });
 }

@@ -2,9 +2,11 @@
 import { type AbsPath, type GrantProblem, sha256 } from "@boxmaker/proto";
 import { completeGrant, type LoadedGrant } from "../rules/grant.ts";
 import type { ValidGrantSet } from "../rules/grant-set.ts";
-import { checkGrantSet, type NamedGrantFile, sortProblems } from "./check-grant-set.ts";
+import { checkGrantSet, type NamedGrantFile } from "./check-grant-set.ts";
+import { checkPlaces, realPlaces } from "./check-places.ts";
 import { type GrantFiles, realGrantFiles } from "./grant-files.ts";
 import { parseGrantFile } from "./parse-grant-file.ts";
+import { sortProblems } from "./sort-problems.ts";
 
 /** The grant, or all problems that it has or makes. */
 export type AddedGrant =
@@ -37,7 +39,12 @@ export function checkAddedGrant(
 ): AddedGrant {
   const parsed = parseGrantFile(text);
   const own = parsed.problems.map(({ line, problem }) => ({ file, line, problem }));
-  const problems = [...own, ...checkGrantSet([...filesOf(set.grants), { shown: file, parsed }], forbidden, files)];
+  const added = { shown: file, parsed };
+  const problems = [
+    ...own,
+    ...checkGrantSet([...filesOf(set.grants), added], set.labels ?? [], realPlaces(forbidden, files)),
+    ...checkPlaces([added], undefined, files),
+  ];
   if (problems.length > 0 || parsed.whole === undefined) return { kind: "invalid", problems: sortProblems(problems) };
   return { kind: "valid", loaded: { grant: completeGrant(parsed.whole), file, sha256: sha256(text), text } };
 }

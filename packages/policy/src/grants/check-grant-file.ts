@@ -8,15 +8,13 @@ import {
   isProperParent,
   matchesHost,
   parseShape,
-  quoteText,
   ToolCall,
   unreachable,
 } from "@boxmaker/proto";
-import { credentialPlaceOf } from "../rules/credential-places.ts";
 import { type Constraints, completeGrant, type GrantFile } from "../rules/grant.ts";
 import { fitsCall } from "../rules/matching.ts";
+import { whyUnmountable } from "../rules/mountable-path.ts";
 import { ARGUMENT_SHAPES, type ArgumentKind, type Predicate, whyNeverHolds } from "../rules/predicate.ts";
-import { containerPathAt } from "./container-paths.ts";
 
 /** The keys of a file that have a value of the right shape. */
 export type PartialGrantFile = Partial<GrantFile>;
@@ -52,27 +50,11 @@ const checkConstraints: Rule = ({ tool, constraints }) => {
   return faults;
 };
 
-function pathFault(path: AbsPath): string | undefined {
-  if (/[:,]/u.test(path)) return `${quoteText(path)} can't be mounted: it contains ':' or ','`;
-  const own = containerPathAt(path);
-  return own === undefined ? undefined : `${quoteText(path)} can't be mounted: a box has its own ${quoteText(own)}`;
-}
-
 const checkPaths: Rule = ({ constraints }) =>
   (constraints?.paths ?? []).flatMap((path, index) => {
-    const fault = pathFault(path);
+    const fault = whyUnmountable(path);
     return fault === undefined ? [] : [{ at: [...PATHS, index], problem: `constraints.paths: ${fault}` }];
   });
-
-/** A box mounts all of a shell grant's paths: its results are as confidential as any of them. */
-const checkShellLabel: Rule = ({ tool, mode, label, constraints }) => {
-  if (tool !== "shell" || mode === "deny" || mode === undefined || label === "secret") return [];
-  return (constraints?.paths ?? []).flatMap((path, index) =>
-    credentialPlaceOf(path) === undefined
-      ? []
-      : [{ at: [...PATHS, index], problem: `label: ${quoteText(path)} is secret, so the results need label = "secret"` }],
-  );
-};
 
 /** Whether some value that the argument can have under the constraints fits the predicate. */
 function isWithinConstraints(
@@ -145,7 +127,7 @@ const checkExamples: Rule = ({ id = "example", tool, mode, constraints, examples
   });
 };
 
-const RULES: readonly Rule[] = [checkDeny, checkConstraints, checkPaths, checkShellLabel, checkArguments, checkExamples];
+const RULES: readonly Rule[] = [checkDeny, checkConstraints, checkPaths, checkArguments, checkExamples];
 
 /** All problems of a file, for those of its keys that could be read. */
 export function checkGrantFile(grant: PartialGrantFile, lineOf: (path: TomlPath) => number): readonly TomlProblem[] {

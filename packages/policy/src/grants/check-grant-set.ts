@@ -1,7 +1,8 @@
-/** Rules of validity between grants, and between grants and what is on the disk. */
-import { AbsPath, escapeText, type GrantProblem, isProperParent, quoteText } from "@boxmaker/proto";
-import { overlaps } from "./container-paths.ts";
-import type { GrantFiles, Looked } from "./grant-files.ts";
+/** Rules of validity between the files of a set, which can be told without the disk. */
+import { AbsPath, type DataClass, type GrantProblem, isAbove, isProperParent, type PathLabel, quoteText } from "@boxmaker/proto";
+import { TOOL_DEFAULTS } from "../rules/grant.ts";
+import { reservedPlaceAt } from "../rules/mountable-path.ts";
+import { ownerLabels } from "../rules/path-labels.ts";
 import type { ParsedGrantFile } from "./parse-grant-file.ts";
 
 /** A file of the set: its name, and what it says. */
@@ -11,17 +12,20 @@ export interface NamedGrantFile {
   readonly parsed: ParsedGrantFile;
 }
 
-interface PathUse {
+/** One path that a file names. */
+export interface PathUse {
   readonly path: AbsPath;
   readonly index: number;
   readonly in: NamedGrantFile;
 }
 
-function pathUses(files: readonly NamedGrantFile[]): readonly PathUse[] {
+/** Every path that the files name, with its place in them. */
+export function pathUses(files: readonly NamedGrantFile[]): readonly PathUse[] {
   return files.flatMap((file) => (file.parsed.parts.constraints?.paths ?? []).map((path, index) => ({ path, index, in: file })));
 }
 
-function pathProblem({ in: { shown, parsed }, index }: PathUse, problem: string): GrantProblem {
+/** A problem of one path. */
+export function pathProblem({ in: { shown, parsed }, index }: PathUse, problem: string): GrantProblem {
   return { file: shown, line: parsed.lineOf(["constraints", "paths", index]), problem: `constraints.paths: ${problem}` };
 }
 
@@ -40,7 +44,8 @@ function findSharedIds(files: readonly NamedGrantFile[]): readonly GrantProblem[
   });
 }
 
-function parentsOf(path: AbsPath): readonly AbsPath[] {
+/** The folders that the path lies in but the root, outermost first. */
+export function parentsOf(path: AbsPath): readonly AbsPath[] {
   const components = path.slice(1).split("/");
   return components.slice(0, -1).map((_, index) => AbsPath.parse(`/${components.slice(0, index + 1).join("/")}`));
 }
@@ -63,91 +68,43 @@ function findNested(uses: readonly PathUse[]): readonly GrantProblem[] {
   );
 }
 
-function findOwn(uses: readonly PathUse[], forbidden: readonly AbsPath[]): readonly GrantProblem[] {
+function findOwn(uses: readonly PathUse[], reserved: readonly AbsPath[]): readonly GrantProblem[] {
   return uses.flatMap((use) => {
-    const own = forbidden.find((path) => overlaps(path, use.path));
+    const own = reservedPlaceAt(use.path, reserved);
     if (own === undefined) return [];
     const relation = own === use.path ? "is" : isProperParent(own, use.path) ? "lies in" : "holds";
     return [pathProblem(use, `${quoteText(use.path)} ${relation} the box's own ${quoteText(own)}, which no grant may name`)];
   });
 }
 
-/** Looks at each path once, however many grants name it. */
-function onceEach(files: GrantFiles): (path: AbsPath) => Looked {
-  const seen = new Map<AbsPath, Looked>();
-  return (path) => {
-    const known = seen.get(path);
-    if (known !== undefined) return known;
-    const looked = files.look(path);
-    seen.set(path, looked);
-    return looked;
-  };
-}
-
-/** A write is permitted below a folder only; it may be denied for a single file. */
-function isWritePermission({ in: { parsed } }: PathUse): boolean {
-  return parsed.parts.tool === "write_file" && parsed.parts.mode !== "deny";
-}
-
-function placeProblem(use: PathUse, look: (path: AbsPath) => Looked): string | undefined {
-  for (const path of [...parentsOf(use.path), use.path]) {
-    const found = look(path);
-    if (found.kind === "link") return `${quoteText(use.path)} leads through the link ${quoteText(path)}; name the real place`;
-    if (found.kind === "unreadable") return `${quoteText(use.path)} can't be looked at (${found.code} at ${quoteText(path)})`;
-    // What doesn't exist yet has no links below it; the box compares again before it mounts.
-    if (found.kind === "missing") return undefined;
-    if (path === use.path && found.kind !== "directory" && isWritePermission(use)) {
-      return `${quoteText(use.path)} is no folder, so no write ever matches it; name the folder that the file lies in`;
-    }
-  }
-  return undefined;
-}
-
-function findMisplaced(uses: readonly PathUse[], files: GrantFiles): readonly GrantProblem[] {
-  const look = onceEach(files);
+/** A box mounts all of a shell grant's paths: its results are as confidential as any of them. */
+function findLowLabels(uses: readonly PathUse[], owner: readonly PathLabel[]): readonly GrantProblem[] {
   return uses.flatMap((use) => {
-    const problem = placeProblem(use, look);
-    return problem === undefined ? [] : [pathProblem(use, problem)];
+    const { tool, mode, label = TOOL_DEFAULTS.shell.label } = use.in.parsed.parts;
+    if (tool !== "shell" || mode === "deny" || mode === undefined) return [];
+    const above = ownerLabels(use.path, owner).find((entry) => isAbove(entry.label.taint, label));
+    if (above === undefined) return [];
+    const line = use.in.parsed.lineOf(["constraints", "paths", use.index]);
+    return [{ file: use.in.shown, line, problem: `label: ${lowLabel(use.path, above.path, above.label.taint)}` }];
   });
 }
 
-/** A path as it is without links, as far as it exists: a grant names real places, so it is compared with real places. */
-function realPlace(path: AbsPath, files: GrantFiles): readonly AbsPath[] {
-  const parents = [...parentsOf(path), path].reverse();
-  for (const parent of parents) {
-    const real = files.realPath(parent);
-    if (real === undefined) continue;
-    const place = AbsPath.safeParse(`${real === "/" ? "" : real}${path.slice(parent.length)}`);
-    return place.success ? [path, place.data] : [path];
-  }
-  return [path];
+function lowLabel(path: AbsPath, tree: AbsPath, taint: DataClass): string {
+  const relation =
+    tree === path
+      ? "is"
+      : isProperParent(tree, path)
+        ? `lies in ${quoteText(tree)}, which is`
+        : `holds ${quoteText(tree)}, which is`;
+  return `${quoteText(path)} ${relation} ${taint}, so the results need label = "${taint}"`;
 }
 
-function compareText(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
-}
-
-function compareProblems(a: GrantProblem, b: GrantProblem): number {
-  return compareText(a.file, b.file) || a.line - b.line || compareText(a.problem, b.problem);
-}
-
-/** Sorted by file, line and text, each once, on one printable line. */
-export function sortProblems(problems: readonly GrantProblem[]): readonly GrantProblem[] {
-  const printable = problems.map(({ file, line, problem }) => ({ file, line, problem: escapeText(problem) }));
-  return printable.sort(compareProblems).filter((problem, index) => {
-    const before = printable[index - 1];
-    return before === undefined || compareProblems(before, problem) !== 0;
-  });
-}
-
-/** Problems between the files, and of their paths on this machine; `forbidden` are the box's own directories. */
+/** Problems between the files of a set; `labels` are the owner's, `reserved` are the box's own places. */
 export function checkGrantSet(
   all: readonly NamedGrantFile[],
-  forbidden: readonly AbsPath[],
-  files: GrantFiles,
+  labels: readonly PathLabel[],
+  reserved: readonly AbsPath[],
 ): readonly GrantProblem[] {
   const uses = pathUses(all);
-  const own = [...new Set(forbidden.flatMap((path) => realPlace(path, files)))];
-  return [...findSharedIds(all), ...findNested(uses), ...findOwn(uses, own), ...findMisplaced(uses, files)];
+  return [...findSharedIds(all), ...findNested(uses), ...findOwn(uses, reserved), ...findLowLabels(uses, labels)];
 }

@@ -1,5 +1,5 @@
-/** One look at the grants directory: which files count, and whether anybody but the owner could have written them. */
-import { join } from "node:path";
+/** One look at the files of the set: which ones count, and whether anybody but the owner could have written them. */
+import { basename, dirname, join } from "node:path";
 import { type AbsPath, decodeUtf8, escapeText, type GrantProblem, quoteText } from "@boxmaker/proto";
 import { type GrantFiles, isSameStamp, type Looked, type Stamp } from "./grant-files.ts";
 
@@ -11,7 +11,9 @@ const STICKY = 0o1000n;
 
 /** A file whose name counts. */
 export interface DirectoryEntry {
+  /** As the set names it. */
   readonly name: string;
+  /** Without links in its folders. */
   readonly path: string;
   /** As it is printed. */
   readonly shown: string;
@@ -22,7 +24,17 @@ export interface DirectoryEntry {
 export interface DirectoryLook {
   readonly problems: readonly GrantProblem[];
   readonly directory: Looked;
+  /** Sorted by name. */
   readonly entries: readonly DirectoryEntry[];
+  /** Where files beside the directory are, or would be. */
+  readonly folders: readonly Looked[];
+}
+
+/** A file of the set beside the directory: it need not exist. */
+export interface FileBeside {
+  /** As the set names it. */
+  readonly name: string;
+  readonly path: AbsPath;
 }
 
 /** Who may write grants: root, and the user that brokerd runs as. */
@@ -53,14 +65,21 @@ function parentsOf(directory: string, real: string): readonly string[] {
   return [...parents];
 }
 
-function trustProblems(directory: string, real: string, found: Stamp, files: GrantFiles, owner: number): readonly GrantProblem[] {
-  const problemOf = (path: string, problem: string | undefined): readonly GrantProblem[] =>
-    problem === undefined ? [] : [{ file: escapeText(path), line: 1, problem: `grants can't be trusted: this folder ${problem}` }];
-  const ofParents = parentsOf(directory, real).flatMap((path) => {
-    const looked = files.look(path);
-    return "ctimeNs" in looked ? problemOf(path, parentPermissionProblem(looked, owner)) : [];
+function distrust(path: string, problem: string | undefined): readonly GrantProblem[] {
+  return problem === undefined
+    ? []
+    : [{ file: escapeText(path), line: 1, problem: `grants can't be trusted: this folder ${problem}` }];
+}
+
+function parentTrustProblems(path: string, real: string, files: GrantFiles, owner: number): readonly GrantProblem[] {
+  return parentsOf(path, real).flatMap((parent) => {
+    const looked = files.look(parent);
+    return "ctimeNs" in looked ? distrust(parent, parentPermissionProblem(looked, owner)) : [];
   });
-  return [...ofParents, ...problemOf(directory, permissionProblem(found, owner))];
+}
+
+function trustProblems(directory: string, real: string, found: Stamp, files: GrantFiles, owner: number): readonly GrantProblem[] {
+  return [...parentTrustProblems(directory, real, files, owner), ...distrust(directory, permissionProblem(found, owner))];
 }
 
 /** Whether a name counts: `*.toml`, except the lock that Emacs puts beside a file which is being edited. */
@@ -69,22 +88,55 @@ function doesCount(name: Uint8Array): boolean {
   return text.endsWith(".toml") && !text.startsWith(".#");
 }
 
-function lookAtEntry(directory: string, bytes: Uint8Array, files: GrantFiles): DirectoryEntry {
+function lookAtEntry(directory: string, real: string, bytes: Uint8Array, files: GrantFiles): DirectoryEntry {
   const name = decodeUtf8(bytes);
   if (name === undefined || escapeText(name) !== name) {
     const spelled = Buffer.from(bytes).toString("utf8");
     return { name: spelled, path: "", shown: join(directory, escapeText(spelled)), looked: { kind: "unprintable" } };
   }
-  const path = join(directory, name);
-  return { name, path, shown: path, looked: files.look(path) };
+  const path = join(real, name);
+  return { name, path, shown: join(directory, name), looked: files.look(path) };
 }
 
-/** Looks at the directory. Nothing in it is opened. */
-export function lookAtDirectory(directory: AbsPath, files: GrantFiles, owner: number): DirectoryLook {
+/** Looks at the directory and at the files beside it. Nothing is opened. */
+export function lookAtFiles(directory: AbsPath, beside: readonly FileBeside[], files: GrantFiles, owner: number): DirectoryLook {
+  const look = lookAtDirectory(directory, files, owner);
+  const looks = beside.map((file) => lookBeside(file, files, owner));
+  const entries = [...look.entries, ...looks.flatMap(({ entry }) => (entry === undefined ? [] : [entry]))];
+  return {
+    problems: [...look.problems, ...looks.flatMap(({ problems }) => problems)],
+    directory: look.directory,
+    entries: entries.sort(compareNames),
+    folders: looks.map(({ folder }) => folder),
+  };
+}
+
+interface LookBeside {
+  readonly folder: Looked;
+  /** Undefined where there is no such file, which then says nothing. */
+  readonly entry: DirectoryEntry | undefined;
+  readonly problems: readonly GrantProblem[];
+}
+
+function lookBeside({ name, path: written }: FileBeside, files: GrantFiles, owner: number): LookBeside {
+  const real = files.realPath(dirname(written)) ?? dirname(written);
+  const folder = files.look(real);
+  const path = join(real, basename(written));
+  const looked = files.look(path);
+  if (looked.kind === "missing") return { folder, entry: undefined, problems: [] };
+  const problems = parentTrustProblems(written, path, files, owner);
+  return { folder, entry: { name, path, shown: escapeText(written), looked }, problems };
+}
+
+function compareNames(a: DirectoryEntry, b: DirectoryEntry): number {
+  return a.name < b.name ? -1 : 1;
+}
+
+function lookAtDirectory(directory: AbsPath, files: GrantFiles, owner: number): Omit<DirectoryLook, "folders"> {
   const shown = escapeText(directory);
   const real = files.realPath(directory) ?? directory;
   const found = files.look(real);
-  const problem = (text: string): DirectoryLook => ({
+  const problem = (text: string): Omit<DirectoryLook, "folders"> => ({
     problems: [{ file: shown, line: 1, problem: text }],
     directory: found,
     entries: [],
@@ -93,10 +145,9 @@ export function lookAtDirectory(directory: AbsPath, files: GrantFiles, owner: nu
     return problem("no such folder: a missing grants directory isn't an empty one; make it, or correct the configuration");
   if (found.kind === "unreadable") return problem(`can't be looked at (${found.code})`);
   if (found.kind !== "directory") return problem("is no folder");
-  const listing = files.list(directory);
+  const listing = files.list(real);
   if (listing.kind === "unreadable") return problem(`can't be listed (${listing.code})`);
-  const entries = listing.names.filter(doesCount).map((name) => lookAtEntry(directory, name, files));
-  entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+  const entries = listing.names.filter(doesCount).map((name) => lookAtEntry(directory, real, name, files));
   return { problems: trustProblems(directory, real, found, files, owner), directory: found, entries };
 }
 
@@ -110,7 +161,7 @@ export function entryProblem({ name, looked }: DirectoryEntry, owner: number): s
     case "unreadable":
       return `can't be looked at (${looked.code})`;
     case "link":
-      return "is a link: a grant has to be a file of its own";
+      return "is a link, expected a file of its own";
     case "directory":
     case "other":
       return "is no regular file";
@@ -143,8 +194,8 @@ export function isSameLook(a: DirectoryLook, b: DirectoryLook): boolean {
 }
 
 /** The latest change that the file system knows of, in milliseconds since 1970; `undefined` where it knows none. */
-export function latestChange({ directory, entries }: DirectoryLook): number | undefined {
-  const times = [directory, ...entries.map(({ looked }) => looked)].flatMap((looked) =>
+export function latestChange({ directory, entries, folders }: DirectoryLook): number | undefined {
+  const times = [directory, ...folders, ...entries.map(({ looked }) => looked)].flatMap((looked) =>
     "ctimeNs" in looked ? [looked.ctimeNs] : [],
   );
   const latest = times.reduce<bigint | undefined>((max, time) => (max === undefined || time > max ? time : max), undefined);

@@ -3,20 +3,21 @@
  * Unchanged files are not read again.
  */
 import type { Clock } from "@boxmaker/edge/log";
-import { type AbsPath, decodeUtf8, escapeText, type GrantProblem, type Hash32, sha256 } from "@boxmaker/proto";
-import { completeGrant } from "../rules/grant.ts";
-import type { GrantSet } from "../rules/grant-set.ts";
-import { checkGrantSet, type NamedGrantFile, sortProblems } from "./check-grant-set.ts";
+import { type AbsPath, decodeUtf8, escapeText, type GrantProblem } from "@boxmaker/proto";
+import { type GrantSet, LABELS_FILE, TOOLS_FILE } from "../rules/grant-set.ts";
+import { assembleSet, grantFilesOf, labelsFileOf } from "./assemble-set.ts";
+import { checkPlaces, realPlaces } from "./check-places.ts";
 import {
   type DirectoryEntry,
   type DirectoryLook,
   entryProblem,
+  type FileBeside,
   isSameLook,
   latestChange,
-  lookAtDirectory,
+  lookAtFiles,
 } from "./grant-directory.ts";
 import { type GrantFiles, isSameStamp, realGrantFiles, type Stamp } from "./grant-files.ts";
-import { type ParsedGrantFile, parseGrantFile } from "./parse-grant-file.ts";
+import { readSetText, type SetText } from "./set-text.ts";
 
 export type { GrantSet } from "../rules/grant-set.ts";
 
@@ -29,7 +30,10 @@ const READ_AHEAD = 32;
 
 export interface GrantStoreOptions {
   readonly directory: AbsPath;
-  /** The box's own directories. The grants directory itself is always one. */
+  /** `tools.toml`, and below `labels.toml`: where one isn't given or isn't there, nothing is said of tools or of trees. */
+  readonly tools?: AbsPath;
+  readonly labels?: AbsPath;
+  /** The box's own directories. The grants directory and the files beside it always are. */
   readonly forbidden: readonly AbsPath[];
   readonly clock: Clock;
   readonly files?: GrantFiles;
@@ -37,20 +41,13 @@ export interface GrantStoreOptions {
   readonly owner?: number;
 }
 
-type Content = Text | Unread;
+type Content = { readonly kind: "text"; readonly text: SetText } | Unread;
 
 /** `lasts`: as long as the file doesn't change; a failure of the system may pass by itself. */
 interface Unread {
   readonly kind: "unread";
   readonly problem: string;
   readonly lasts: boolean;
-}
-
-interface Text {
-  readonly kind: "text";
-  readonly text: string;
-  readonly sha256: Hash32;
-  readonly parsed: ParsedGrantFile;
 }
 
 /** What a file held when it had this stamp. */
@@ -61,6 +58,7 @@ interface Known {
 
 export class GrantStore {
   readonly #directory: AbsPath;
+  readonly #beside: readonly FileBeside[];
   readonly #forbidden: readonly AbsPath[];
   readonly #clock: Clock;
   readonly #files: GrantFiles;
@@ -72,7 +70,11 @@ export class GrantStore {
 
   constructor(options: GrantStoreOptions) {
     this.#directory = options.directory;
-    this.#forbidden = [...options.forbidden, options.directory];
+    this.#beside = [
+      ...(options.labels === undefined ? [] : [{ name: LABELS_FILE, path: options.labels }]),
+      ...(options.tools === undefined ? [] : [{ name: TOOLS_FILE, path: options.tools }]),
+    ];
+    this.#forbidden = [...options.forbidden, options.directory, ...this.#beside.map(({ path }) => path)];
     this.#clock = options.clock;
     this.#files = options.files ?? realGrantFiles;
     this.#owner = options.owner ?? process.geteuid?.() ?? 0;
@@ -122,7 +124,7 @@ export class GrantStore {
   }
 
   #look(): DirectoryLook {
-    return lookAtDirectory(this.#directory, this.#files, this.#owner);
+    return lookAtFiles(this.#directory, this.#beside, this.#files, this.#owner);
   }
 
   /** Waits until the directory has been left alone; `undefined` where the deadline comes first. */
@@ -172,7 +174,7 @@ export class GrantStore {
     const reading = await this.#files.read(path, looked);
     switch (reading.kind) {
       case "bytes":
-        return { stamp: looked, content: readContent(reading.bytes) };
+        return { stamp: looked, content: readContent(entry, reading.bytes) };
       case "changed":
         return { stamp: looked, content: UNSTABLE };
       case "unreadable":
@@ -185,40 +187,24 @@ export class GrantStore {
   /** The set that these files make: valid only where nothing at all is wrong. */
   #judge(look: DirectoryLook, known: ReadonlyMap<string, Known>): GrantSet {
     const problems: GrantProblem[] = [...look.problems];
-    const texts: { readonly entry: DirectoryEntry; readonly text: Text; readonly named: NamedGrantFile }[] = [];
+    const texts: SetText[] = [];
     for (const entry of look.entries) {
       const content = known.get(entry.name)?.content ?? UNSTABLE;
       const problem = entryProblem(entry, this.#owner) ?? (content.kind === "unread" ? content.problem : undefined);
       if (problem !== undefined) problems.push({ file: entry.shown, line: 1, problem });
-      if (content.kind === "text") texts.push({ entry, text: content, named: { shown: entry.shown, parsed: content.parsed } });
+      if (content.kind === "text") texts.push(content.text);
     }
-    for (const { entry, text } of texts) {
-      for (const { line, problem } of text.parsed.problems) problems.push({ file: entry.shown, line, problem });
-    }
-    problems.push(
-      ...checkGrantSet(
-        texts.map(({ named }) => named),
-        this.#forbidden,
-        this.#files,
-      ),
-    );
-    if (problems.length > 0) return { kind: "invalid", problems: sortProblems(problems) };
-    const grants = texts.flatMap(({ entry, text }) =>
-      text.parsed.whole === undefined
-        ? []
-        : [{ grant: completeGrant(text.parsed.whole), file: entry.name, sha256: text.sha256, text: text.text }],
-    );
-    const files = grants.map(({ file, sha256: hash, text }) => ({ file, sha256: hash, text }));
-    return { kind: "valid", grants, files };
+    problems.push(...checkPlaces(grantFilesOf(texts), labelsFileOf(texts), this.#files));
+    return assembleSet(texts, realPlaces(this.#forbidden, this.#files), problems);
   }
 }
 
 const UNSTABLE: Unread = { kind: "unread", problem: "changed while it was read", lasts: false };
 
-function readContent(bytes: Uint8Array): Content {
+function readContent({ name, shown }: DirectoryEntry, bytes: Uint8Array): Content {
   const text = decodeUtf8(bytes);
   if (text === undefined) return { kind: "unread", problem: "is not UTF-8", lasts: true };
-  return { kind: "text", text, sha256: sha256(bytes), parsed: parseGrantFile(text) };
+  return { kind: "text", text: readSetText(name, shown, text) };
 }
 
 /** What may be used again as long as the file's stamp is the same. */

@@ -287,7 +287,7 @@ interface About {
 type Running = Extract<Judgement, { kind: "runs" }>;
 
 function effectsOf(about: About, request: ToolCall, judgement: Running): Effects {
-  const { loaded } = judgement.named;
+  const { named } = judgement;
   const before = joinLabel(about.state.label, about.state.label);
   return Object.freeze({
     session: about.session,
@@ -297,9 +297,9 @@ function effectsOf(about: About, request: ToolCall, judgement: Running): Effects
     label: judgement.label,
     before,
     after: joinLabel(before, judgement.label),
-    grant: loaded.grant.id,
-    grantFile: loaded.file,
-    grantSha256: loaded.sha256,
+    grant: named.grant,
+    grantFile: named.file,
+    grantSha256: named.sha256,
     expires: judgement.expires,
     approvers: judgement.approvers,
   });
@@ -340,8 +340,8 @@ function recordOf(
     matched: findings.matched,
     outcome: come.outcome,
     reason: come.reason ?? null,
-    grant: findings.named?.loaded.grant.id ?? null,
-    grant_sha256: findings.named?.loaded.sha256 ?? null,
+    grant: findings.named?.grant ?? null,
+    grant_sha256: findings.named?.sha256 ?? null,
     label: findings.label,
     raises: come.raises ?? null,
     run: come.run ?? null,

@@ -38,6 +38,8 @@ export class GrantIndex {
   };
   readonly #shells: LoadedGrant[] = [];
   readonly #denied: readonly AbsPath[];
+  /** Paths that some grant lets a box write. */
+  readonly #writable: ReadonlyMap<string, AbsPath>;
 
   private constructor(grants: readonly LoadedGrant[]) {
     for (const loaded of grants) {
@@ -47,6 +49,8 @@ export class GrantIndex {
     }
     const denied = grants.filter(({ grant }) => grant.mode === "deny").flatMap(({ grant }) => grant.paths);
     this.#denied = [...new Set(denied)].sort();
+    const writing = grants.filter(({ grant: { mode, tool } }) => mode !== "deny" && (tool === "shell" || tool === "write_file"));
+    this.#writable = new Map(writing.flatMap(({ grant }) => grant.paths.map((path) => [path, path])));
   }
 
   static readonly #built = new WeakMap<readonly LoadedGrant[], GrantIndex>();
@@ -91,5 +95,11 @@ export class GrantIndex {
     let end = start;
     while (this.#denied[end]?.startsWith(prefix) === true) end++;
     return this.#denied.slice(start, end);
+  }
+
+  /** The outermost path strictly above this one that some grant lets a box write, if any. */
+  writableAbove(path: AbsPath): AbsPath | undefined {
+    const parents = upwards(path).slice(1);
+    return parents.flatMap((parent) => this.#writable.get(parent) ?? []).at(-1);
   }
 }

@@ -107,15 +107,15 @@ export interface Grant {
   readonly args: ReadonlyMap<string, Predicate>;
 }
 
-interface ToolDefaults {
+export interface ToolDefaults {
   readonly maxTaint: DataClass;
   readonly ifUntrusted: Effect;
   readonly label: DataClass;
   readonly untrusted: boolean;
 }
 
-/** A sink changes or sends something; it asks once the session has read a stranger's words. */
-const DEFAULTS: Readonly<Record<ToolName, ToolDefaults>> = {
+/** What holds where the owner says nothing. A sink changes or sends something; it asks once the session has read a stranger's words. */
+export const TOOL_DEFAULTS: Readonly<Record<ToolName, ToolDefaults>> = {
   read_file: { maxTaint: "secret", ifUntrusted: "auto", label: "private", untrusted: false },
   write_file: { maxTaint: "private", ifUntrusted: "ask", label: "private", untrusted: false },
   shell: { maxTaint: "private", ifUntrusted: "ask", label: "private", untrusted: false },
@@ -124,7 +124,7 @@ const DEFAULTS: Readonly<Record<ToolName, ToolDefaults>> = {
 
 /** The grant of a file, with the defaults of its tool where the file says nothing. */
 export function completeGrant(file: GrantFile): Grant {
-  const defaults = DEFAULTS[file.tool];
+  const defaults = TOOL_DEFAULTS[file.tool];
   const grant: Grant = {
     id: file.id,
     tool: file.tool,

@@ -2,6 +2,7 @@
 import {
   type DataClass,
   type DenialReason,
+  type Hash32,
   joinLabel,
   type Label,
   type MatchedGrant,
@@ -14,10 +15,11 @@ import {
 import { type Effect, milder } from "./effect.ts";
 import type { Approver } from "./grant.ts";
 import { GrantIndex } from "./grant-index.ts";
-import type { GrantSet } from "./grant-set.ts";
+import { OTHERWISE_GRANT, type Otherwise, TOOLS_FILE, type ValidGrantSet } from "./grant-set.ts";
 import { findMatches, type Match } from "./matching.ts";
-import { type Circumstances, denialOf, effectOf, outcomeOf } from "./outcome.ts";
+import { type Circumstances, denialOf, effectOf, effectOtherwise, outcomeOf } from "./outcome.ts";
 import { labelsRead } from "./path-labels.ts";
+import { planOtherwise } from "./plan-otherwise.ts";
 import { type BoxKind, planRun } from "./plan-run.ts";
 
 /** What the audit log knows that policy needs. `pathLabels` are all labelled paths; policy picks what applies. */
@@ -35,12 +37,19 @@ interface Weighed {
   readonly effect: Effect;
 }
 
+/** What a record names as the rule that a call came to its end by, and the file that says so. */
+export interface Named {
+  readonly grant: string;
+  readonly file: string;
+  readonly sha256: Hash32;
+}
+
 /** What a judgement found, whether the call may run or not. */
 export interface Findings {
   readonly matched: readonly MatchedGrant[];
   readonly usesLeft: readonly { readonly grant: string; readonly left: number }[];
-  readonly named: Match | undefined;
-  /** Null where no grant speaks about the call. */
+  readonly named: Named | undefined;
+  /** Null where nothing that the owner wrote speaks about the call. */
   readonly label: Label | null;
   readonly pathLabels: readonly PathLabel[];
 }
@@ -51,7 +60,7 @@ export type Judgement =
       readonly kind: "runs";
       readonly mode: "auto" | "ask";
       readonly findings: Findings;
-      readonly named: Match;
+      readonly named: Named;
       readonly label: Label;
       readonly run: RunPlan;
       readonly approvers: readonly Approver[];
@@ -65,7 +74,8 @@ export type Judgement =
 const FALLBACK_APPROVERS: readonly Approver[] = Object.freeze(["bxctl"]);
 
 /** Who all of the grants that want an answer let give it: a restriction of one isn't lifted by another. */
-function approversOf(weighed: readonly Weighed[]): readonly Approver[] {
+function approversOf(weighed: readonly Weighed[], ruling: Anyway | undefined): readonly Approver[] {
+  if (ruling !== undefined) return FALLBACK_APPROVERS;
   const asking = weighed.filter(({ match, effect }) => match.loaded.grant.mode === "ask" || effect === "ask");
   const common = (["bxctl", "gateway"] as const).filter((approver) =>
     asking.every(({ match }) => match.loaded.grant.approvers.includes(approver)),
@@ -74,6 +84,8 @@ function approversOf(weighed: readonly Weighed[]): readonly Approver[] {
 }
 
 function expiryOf(permitting: readonly Weighed[]): number | null {
+  // Then it is `otherwise` that lets it run, which has no end.
+  if (permitting.length === 0) return null;
   const expiries = permitting.map(({ match }) => match.loaded.grant.expires);
   return expiries.reduce((latest, expires) => (latest === null || expires === null ? null : Math.max(latest, expires)), 0);
 }
@@ -89,11 +101,39 @@ function spendFrom(permitting: readonly Weighed[]): string | null {
   return giving[0]?.id ?? null;
 }
 
+/** What `tools.toml` says of a call, with the box that it would get. */
+interface Anyway {
+  readonly otherwise: Otherwise;
+  readonly run: RunPlan;
+}
+
+/** Undefined where it says nothing, where a grant switches it off, or where the call needs a place that no grant could name. */
+function findAnyway(
+  call: ToolCall,
+  set: ValidGrantSet,
+  matches: readonly Match[],
+  index: GrantIndex,
+  box: BoxKind,
+): Anyway | undefined {
+  const otherwise = set.otherwise?.get(call.tool);
+  if (otherwise === undefined || matches.some(({ loaded }) => loaded.grant.ifUntrusted === "deny")) return undefined;
+  const run = planOtherwise(call, otherwise, index, box);
+  return run === undefined ? undefined : { otherwise, run };
+}
+
+function ofGrant({ loaded }: Match): Named {
+  return { grant: loaded.grant.id, file: loaded.file, sha256: loaded.sha256 };
+}
+
+function nameOf(ruling: Anyway | undefined): Named | undefined {
+  return ruling === undefined ? undefined : { grant: OTHERWISE_GRANT, file: TOOLS_FILE, sha256: ruling.otherwise.sha256 };
+}
+
 /** Judges a call whose arguments have been parsed, by a valid set of grants. `now` is in milliseconds. */
 export function judge(
   call: ToolCall,
   session: SessionId,
-  set: Extract<GrantSet, { kind: "valid" }>,
+  set: ValidGrantSet,
   state: PolicyState,
   now: number,
   box: BoxKind,
@@ -102,17 +142,22 @@ export function judge(
   const index = GrantIndex.of(set.grants);
   const matches = findMatches(index, call, session, state.origin);
   const weighed = matches.map((match) => ({ match, effect: effectOf(match.loaded.grant, circumstances) }));
-  const [named] = matches;
-  if (named === undefined) return { kind: "denied", reason: "no_grant", findings: NOTHING_FOUND };
-
   const permitting = weighed.filter(({ match, effect }) => match.loaded.grant.mode !== "deny" && effect !== "deny");
-  // A call that is denied has a plan too, because its label decides whether the audience is the reason.
-  const planned = permitting.length === 0 ? [named] : permitting.map(({ match }) => match);
-  const run = planRun(call, named, planned, index, box);
-  const pathLabels = labelsRead(call, run.mounts, state.pathLabels);
+  // It is never more lenient than a grant that permits.
+  const anyway = permitting.length === 0 ? findAnyway(call, set, matches, index, box) : undefined;
+  const otherwise = anyway?.otherwise;
+  // Beside grants it says what the call's results are only where they come its way.
+  const ruling = matches.length === 0 || effectOtherwise(otherwise, circumstances) !== "deny" ? anyway : undefined;
+  const [first] = matches;
+  const named = first === undefined ? nameOf(ruling) : ofGrant(first);
+  const run = ruling?.run ?? (first === undefined ? undefined : planByGrants(call, first, permitting, index, box));
+  if (named === undefined || run === undefined) return { kind: "denied", reason: "no_grant", findings: NOTHING_FOUND };
+
+  const pathLabels = labelsRead(call, run.mounts, state.pathLabels, set.labels ?? []);
   const grants = matches.map(({ loaded }) => loaded.grant);
-  const ofGrants = grants.map((grant): Label => ({ taint: grant.label, untrusted: grant.untrusted }));
-  const label = [...ofGrants, ...pathLabels.map((entry) => entry.label)].reduce(joinLabel, BOTTOM);
+  const rules = ruling === undefined ? grants : [...grants, ruling.otherwise];
+  const ofRules = rules.map((rule): Label => ({ taint: rule.label, untrusted: rule.untrusted }));
+  const label = [...ofRules, ...pathLabels.map((entry) => entry.label)].reduce(joinLabel, BOTTOM);
 
   const findings: Findings = {
     matched: weighed.map(({ match: { loaded }, effect }) => ({ grant: loaded.grant.id, sha256: loaded.sha256, effect })),
@@ -123,8 +168,6 @@ export function judge(
     label,
     pathLabels,
   };
-  // What a call gets that no grant permits is for tools.toml to say, which isn't read yet; with it, such a call needs a plan too.
-  const otherwise = undefined;
   const reason = denialOf(grants, otherwise, circumstances, label.taint);
   if (reason !== undefined) return { kind: "denied", reason, findings };
   const mode = outcomeOf(grants, otherwise, circumstances) === "auto" ? "auto" : "ask";
@@ -135,10 +178,16 @@ export function judge(
     named,
     label,
     run,
-    approvers: approversOf(weighed),
+    approvers: approversOf(weighed, ruling),
     expires: expiryOf(permitting),
     uses: spendFrom(permitting),
   };
+}
+
+/** A call that is denied has a plan too, because its label decides whether the audience is the reason. */
+function planByGrants(call: ToolCall, named: Match, permitting: readonly Weighed[], index: GrantIndex, box: BoxKind): RunPlan {
+  const planned = permitting.length === 0 ? [named] : permitting.map(({ match }) => match);
+  return planRun(call, named, planned, index, box);
 }
 
 const BOTTOM: Label = Object.freeze({ taint: "public", untrusted: false });

@@ -37,8 +37,9 @@ export function effectOf(grant: Grant, circumstances: Circumstances): Effect {
   return circumstances.label.untrusted ? stricter(grant.mode, grant.ifUntrusted) : grant.mode;
 }
 
-function effectOtherwise(otherwise: OtherwiseRule, circumstances: Circumstances): Effect {
-  if (isTooTainted(otherwise, circumstances)) return "deny";
+/** What a tool gives a call now that no grant permits; deny where nothing is said of it. */
+export function effectOtherwise(otherwise: OtherwiseRule | undefined, circumstances: Circumstances): Effect {
+  if (otherwise === undefined || isTooTainted(otherwise, circumstances)) return "deny";
   return circumstances.label.untrusted ? stricter(otherwise.effect, otherwise.ifUntrusted) : otherwise.effect;
 }
 

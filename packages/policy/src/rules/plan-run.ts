@@ -98,7 +98,7 @@ function hasParentIn(path: AbsPath, all: ReadonlySet<string>): boolean {
 }
 
 /** Sorted, each once, and none that lies below another. */
-function outermost(paths: readonly AbsPath[]): readonly AbsPath[] {
+export function outermost(paths: readonly AbsPath[]): readonly AbsPath[] {
   const all = new Set(paths);
   return [...all].filter((path) => !hasParentIn(path, all)).sort();
 }

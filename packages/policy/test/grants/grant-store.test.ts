@@ -29,7 +29,13 @@ describe("GrantStore.current()", () => {
 
   test("takes an empty directory for a valid empty set", async () => {
     using directory = new TempDirectory();
-    assert.deepEqual(await directory.store().current(), { kind: "valid", grants: [], files: [] });
+    assert.deepEqual(await directory.store().current(), {
+      kind: "valid",
+      grants: [],
+      otherwise: new Map(),
+      labels: [],
+      files: [],
+    });
   });
 
   test("takes a missing directory for a problem, not for an empty one", async () => {

@@ -145,11 +145,6 @@ const INVALID: readonly Row[] = [
     [/^4: max_taint: a deny holds always/u, /^5: expires: a deny holds always/u, /^6: uses: a deny holds always/u],
   ],
   [
-    "a shell label below that of a credential place",
-    `id = "a"\ntool = "shell"\nmode = "auto"\n[constraints]\npaths = ["/home/me/.ssh"]\n`,
-    [/^5: label: "\/home\/me\/\.ssh" is secret/u],
-  ],
-  [
     "a predicate about an argument that isn't there",
     file("shell", "", 'args = { path = { in = ["/srv/notes"] } }\n'),
     [/^6: constraints\.args\.path: shell has no argument of this name, expected one of command, cwd$/u],
@@ -293,8 +288,6 @@ describe("parseGrantFile() accepts", () => {
   const good = {
     "a deny with what restricts nothing": file("read_file", 'label = "secret"\norigins = ["mcp"]\n', "", "deny"),
     "an ask that expires": file("shell", "expires = 2027-01-01T00:00:00+02:00\n", "", "ask"),
-    "a shell grant of a credential place that says secret": `id = "a"\ntool = "shell"\nmode = "ask"\nlabel = "secret"\n[constraints]\npaths = ["/home/me/.ssh"]\n`,
-    "a deny of shell in a credential place": `id = "a"\ntool = "shell"\nmode = "deny"\n[constraints]\npaths = ["/home/me/.ssh"]\n`,
     "a prefix above the paths": file("shell", "", 'args = { cwd = { prefix = "/srv" } }\n'),
     "a prefix below the paths": file("write_file", "", 'args = { path = { prefix = "/srv/notes/a" } }\n'),
     "a write into exactly the granted folder by prefix": file("write_file", "", 'args = { path = { prefix = "/srv/notes" } }\n'),

@@ -11,7 +11,7 @@ import {
 } from "@boxmaker/proto";
 import { type BoxKind, type CallRequest, decide, type PolicyState, type Verdict } from "../../src/rules/decide.ts";
 import { completeGrant, GrantFile, type LoadedGrant } from "../../src/rules/grant.ts";
-import type { GrantSet } from "../../src/rules/grant-set.ts";
+import type { ValidGrantSet } from "../../src/rules/grant-set.ts";
 
 export const SESSION = SessionId.parse("chat-1");
 export const BOX: BoxKind = { runtime: "podman", image: `sha256:${"a".repeat(64)}` };
@@ -55,7 +55,7 @@ export function grant(fields: GrantFields = {}, file?: string): LoadedGrant {
   return { grant: completeGrant(parsed), file: file ?? `${parsed.id}.toml`, sha256: sha256(text), text };
 }
 
-export function valid(...grants: readonly LoadedGrant[]): GrantSet {
+export function valid(...grants: readonly LoadedGrant[]): ValidGrantSet {
   return { kind: "valid", grants, files: grants };
 }
 

@@ -1,0 +1,48 @@
+/** `labels.toml`: trees that the owner knows to be secret, or to hold what strangers wrote. */
+import { parseToml, type TomlPath, type TomlProblem } from "@boxmaker/edge/toml";
+import { AbsPath, DataClass, type PathLabel, quoteText } from "@boxmaker/proto";
+import { z } from "zod";
+
+const Tree = z
+  .strictObject({ path: AbsPath, label: DataClass.optional(), untrusted: z.boolean().optional() })
+  .refine(
+    ({ label, untrusted }) => label !== undefined || untrusted !== undefined,
+    "expected label or untrusted: without either it says nothing",
+  )
+  .readonly();
+
+/** The owner's trees, each once. */
+export const LabelsFile = z.strictObject({ trees: z.array(Tree).readonly().default([]) }).readonly();
+export type LabelsFile = z.infer<typeof LabelsFile>;
+
+/** What the file says, in its order; with any problem it says nothing. */
+export interface ParsedLabelsFile {
+  readonly labels: readonly PathLabel[];
+  readonly problems: readonly TomlProblem[];
+  readonly lineOf: (path: TomlPath) => number;
+}
+
+/** Reads the file. All problems that can be told from it alone are found at once. */
+export function parseLabelsFile(text: string): ParsedLabelsFile {
+  const parsed = parseToml(LabelsFile, text);
+  if (parsed.kind === "invalid") return { labels: [], problems: parsed.problems, lineOf: () => 1 };
+  const { value, lineOf } = parsed;
+  const first = new Map<AbsPath, number>();
+  const problems: TomlProblem[] = [];
+  for (const [index, { path }] of value.trees.entries()) {
+    const before = first.get(path);
+    if (before === undefined) {
+      first.set(path, index);
+      continue;
+    }
+    const at = lineOf(["trees", before, "path"]);
+    problems.push({
+      line: lineOf(["trees", index, "path"]),
+      problem: `trees.${index}.path: ${quoteText(path)} is also in line ${at}`,
+    });
+  }
+  const labels = value.trees.map(({ path, label, untrusted }) =>
+    Object.freeze({ path, label: Object.freeze({ taint: label ?? "public", untrusted: untrusted ?? false }) }),
+  );
+  return { labels: problems.length === 0 ? labels : [], problems, lineOf };
+}
