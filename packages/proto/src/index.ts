@@ -55,7 +55,6 @@ export {
   AskBlock,
   GrantProblem,
   MatchedGrant,
-  PathLabel,
   SessionGrantEnd,
 } from "./wire/admin-messages.ts";
 export { AnyRequest } from "./wire/any-request.ts";
@@ -63,5 +62,6 @@ export { BrokerAnswer, BrokerRequest, ToolOutcome } from "./wire/broker-messages
 export { DENIAL_SENTENCES, DenialReason } from "./wire/denial-reason.ts";
 export { type AnyMessage, type Decoded, decodeMessage, type Envelope, encodeMessage, WIRE_VERSION } from "./wire/envelope.ts";
 export { ErrorCode, ErrorMessage } from "./wire/error-message.ts";
+export { type ExplainedMatch, type ExplainedMisfit, Explanation, PathLabel, RaisedBy, type Remedy } from "./wire/explanation.ts";
 export { LoopAnswer, LoopRequest, SessionSummary, TurnEvent, Usage } from "./wire/loop-messages.ts";
 export { Mount, RunPlan, RuntimeName } from "./wire/run-plan.ts";

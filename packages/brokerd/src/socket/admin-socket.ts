@@ -1,16 +1,12 @@
 /** admin.sock: the owner's questions and answers. Whoever reaches this socket is the owner. */
 
 import type { Clock } from "@boxmaker/edge/log";
-import { decide } from "@boxmaker/policy";
 import {
   type AbsPath,
   AdminAnswer,
   type AdminRequest,
   type ApprovalId,
-  CallId,
   type ErrorCode,
-  joinLabel,
-  SessionId,
   type Timestamp,
   unreachable,
 } from "@boxmaker/proto";
@@ -20,6 +16,7 @@ import type { AskEnd } from "../calls/tool-calls.ts";
 import type { Events } from "../events.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { sessionReport } from "../ledger/session-report.ts";
+import { explainCall } from "./explain.ts";
 import { holdGrant } from "./hold-grant.ts";
 import type { Send, ServedSocket } from "./serve-socket.ts";
 
@@ -106,7 +103,7 @@ async function answer(request: Simple, options: AdminSocketOptions): Promise<Adm
     case "label_reset":
       return resetLabel(request.body.path, options);
     case "explain":
-      return explain(request.body, ledger);
+      return explainCall(request.body, ledger);
     case "status":
       return status(options);
     default:
@@ -136,28 +133,6 @@ async function resetLabel(path: AbsPath, { ledger, events }: AdminSocketOptions)
     default:
       return unreachable(outcome);
   }
-}
-
-/** Decides a call that doesn't happen: nothing is recorded, nothing raised. */
-async function explain(body: Extract<AdminRequest, { kind: "explain" }>["body"], ledger: Ledger): Promise<AdminAnswer> {
-  const session = body.session ?? SessionId.parse("explain");
-  const grants = await ledger.grants(body.session ?? undefined);
-  const known = await ledger.policyState(session, "terminal");
-  const state = body.state === null ? known : { ...known, label: joinLabel(known.label, body.state) };
-  const request = { session, call: CallId.parse(0), tool: body.tool, argumentsText: body.arguments };
-  const verdict = decide(request, grants, state, ledger.now(), ledger.box);
-  const after = verdict.kind === "denied" ? null : verdict.kind === "ask" ? verdict.ask.after : verdict.decision.after;
-  return {
-    kind: "explanation",
-    body: {
-      outcome: verdict.kind,
-      reason: verdict.kind === "denied" ? verdict.reason : null,
-      grant: verdict.record.grant,
-      matched: verdict.record.matched,
-      before: state.label,
-      after,
-    },
-  };
 }
 
 async function status(options: AdminSocketOptions): Promise<AdminAnswer> {

@@ -166,6 +166,32 @@ test("the owner's other questions are answered and change nothing", async () => 
     },
   });
   assert.deepEqual(explained.kind === "explanation" && [explained.body.outcome, explained.body.reason], ["denied", "taint"]);
+  const own = await ask(served.admin, {
+    kind: "explain",
+    body: { session, state: null, tool: "read_file", arguments: JSON.stringify({ path }) },
+  });
+  assert(own.kind === "explanation");
+  assert.deepEqual(
+    [
+      own.body.outcome,
+      own.body.before,
+      own.body.raised_by.length,
+      own.body.matched.map(({ effect, because }) => [effect, because]),
+    ],
+    ["allowed", { taint: "private", untrusted: false }, 1, [["auto", "mode"]]],
+  );
+  for (const [tool, reason, problem] of [
+    ["read_file", "invalid_arguments", /path/u],
+    ["launch", "no_grant", /^unknown tool, expected one of read_file, /u],
+  ] as const) {
+    const unread = await ask(served.admin, {
+      kind: "explain",
+      body: { session: null, state: null, tool, arguments: '{"path":"x"}' },
+    });
+    assert(unread.kind === "explanation");
+    assert.deepEqual([unread.body.outcome, unread.body.reason, unread.body.raised_by], ["denied", reason, []]);
+    assert.match(unread.body.problem ?? "", problem);
+  }
   const grants = await ask(served.admin, { kind: "check_grants", body: {} });
   assert.deepEqual(grants, { kind: "grants_report", body: { grants: 2, problems: [] } });
   const status = await ask(served.admin, { kind: "status", body: {} });

@@ -9,6 +9,7 @@ export {
   type Remedy,
   type UnmatchedExplanation,
 } from "./explain.ts";
+export { type ExplainedState, explanationBody } from "./explanation-body.ts";
 export type { Outcome, Situation } from "./judged.ts";
 export { type Finding, type LintOptions, lint, type Oddity } from "./lint.ts";
 export { type GrantText, readSet } from "./read-set.ts";

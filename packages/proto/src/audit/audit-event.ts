@@ -7,8 +7,9 @@ import { Timestamp } from "../ids/timestamp.ts";
 import { DataClass, Label } from "../policy/data-class.ts";
 import { Origin, RewindPoint } from "../policy/origin.ts";
 import { AbsPath } from "../tools/abs-path.ts";
-import { MatchedGrant, PathLabel, SessionGrantEnd } from "../wire/admin-messages.ts";
+import { MatchedGrant, SessionGrantEnd } from "../wire/admin-messages.ts";
 import { DenialReason } from "../wire/denial-reason.ts";
+import { PathLabel } from "../wire/explanation.ts";
 import { RunPlan } from "../wire/run-plan.ts";
 
 /** A long string is recorded by hash; its text is kept in `audit/blobs/<sha256>`. */

@@ -1,7 +1,7 @@
 /** admin.sock: the owner asks brokerd and answers its questions. */
 import { z } from "zod";
 import { Hash32 } from "../ids/hash32.ts";
-import { ApprovalId, AuditSeq, CallId, SafeInteger } from "../ids/integers.ts";
+import { ApprovalId, CallId, SafeInteger } from "../ids/integers.ts";
 import { SessionId } from "../ids/session-id.ts";
 import { Timestamp } from "../ids/timestamp.ts";
 import { DataClass, Label } from "../policy/data-class.ts";
@@ -10,6 +10,7 @@ import { AbsPath } from "../tools/abs-path.ts";
 import { RequestedTool, ToolCall, ToolName } from "../tools/tool-call.ts";
 import { DenialReason } from "./denial-reason.ts";
 import { ErrorMessage } from "./error-message.ts";
+import { Explanation, PathLabel, RaisedBy } from "./explanation.ts";
 import { message } from "./message.ts";
 import { RunPlan, RuntimeName } from "./run-plan.ts";
 
@@ -111,14 +112,6 @@ export const MatchedGrant = z
   .strictObject({ grant: z.string(), sha256: Hash32, effect: z.enum(["auto", "ask", "deny"]) })
   .readonly();
 export type MatchedGrant = z.infer<typeof MatchedGrant>;
-export const Explanation = message("explanation", {
-  outcome: z.enum(["allowed", "ask", "denied"]),
-  reason: DenialReason.nullable(),
-  grant: z.string().nullable(),
-  matched: z.array(MatchedGrant).readonly(),
-  before: Label,
-  after: Label.nullable(),
-});
 
 /** `from`: where a rewound session was cut off; its `raised_by` begins with what it took over. `grants` are those of `allow`, in force. */
 export const SessionReport = message("session_report", {
@@ -127,7 +120,7 @@ export const SessionReport = message("session_report", {
   ceiling: DataClass,
   state: Label,
   from: RewindPoint.nullable(),
-  raised_by: z.array(z.strictObject({ decision: AuditSeq, call: CallId, tool: z.string(), after: Label }).readonly()).readonly(),
+  raised_by: z.array(RaisedBy).readonly(),
   grants: z.array(z.strictObject({ grant: z.string(), text: z.string() }).readonly()).readonly(),
 });
 
@@ -137,9 +130,6 @@ export const Allowed = message("allowed", { grant: z.string(), text: z.string(),
 export const SessionGrantEnd = z.enum(["closed", "spent", "expired", "stopped", "invalid"]);
 export type SessionGrantEnd = z.infer<typeof SessionGrantEnd>;
 export const AllowEnded = message("allow_ended", { grant: z.string(), reason: SessionGrantEnd });
-
-export const PathLabel = z.strictObject({ path: AbsPath, label: Label }).readonly();
-export type PathLabel = z.infer<typeof PathLabel>;
 
 /**
  * What boxes left on a path: on itself (`label`), on its parents, which hold for it too, and below it (the first of them, and how many
