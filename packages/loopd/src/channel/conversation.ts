@@ -26,7 +26,8 @@ export function sees(client: Origin, session: Origin): boolean {
   return client === "terminal" || client === session;
 }
 
-function codeOf(error: SessionError): ErrorCode {
+/** What a client is told about a session that can't be used. */
+export function codeOf(error: SessionError): ErrorCode {
   switch (error.fault) {
     case "exists":
       return "session_exists";

@@ -23,6 +23,7 @@ import { glance } from "../session/summarize.ts";
 import type { TurnOutcome } from "../turn/turn-outcome.ts";
 import { type Conversation, sees, type TurnBody } from "./conversation.ts";
 import { EventOutbox } from "./event-outbox.ts";
+import { answerRewind } from "./rewinding.ts";
 import type { RunningTurns } from "./running-turns.ts";
 
 export interface LoopSocketDependencies {
@@ -75,6 +76,8 @@ class LoopSocket {
         return;
       case "rewind_point":
       case "rewind":
+        await reply(await answerRewind(data, this.#dependencies), true);
+        return;
       case "compact":
         await reply(failure("internal", NOT_BUILT), true);
         return;

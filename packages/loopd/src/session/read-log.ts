@@ -19,6 +19,8 @@ export interface EpochOnDisk {
   readonly length: number;
 }
 
+const NEWLINE = 0x0a;
+
 function damaged(path: string, line: number, problem: string): SessionError {
   return new SessionError(
     "damaged",
@@ -74,10 +76,16 @@ function lineOfBadByte(bytes: Buffer): number {
   return line;
 }
 
-/** Reads one epoch of a session. @throws {SessionError} */
-export async function readEpoch(folder: string, epoch: number): Promise<EpochOnDisk> {
+/**
+ * Reads one epoch of a session.
+ *
+ * @param growing whether a last line without its end is one that is being written, and left out
+ * @throws {SessionError}
+ */
+export async function readEpoch(folder: string, epoch: number, growing = false): Promise<EpochOnDisk> {
   const path = logFile(folder, epoch);
-  const bytes = await read(path);
+  const whole = await read(path);
+  const bytes = growing ? whole.subarray(0, whole.lastIndexOf(NEWLINE) + 1) : whole;
   const { start, records } = parseLog(path, bytes);
   if (start.epoch !== epoch) throw damaged(path, 1, `expected epoch ${epoch}, got ${start.epoch}`);
   const baselinePath = baselineFile(folder, epoch);

@@ -16,6 +16,7 @@ import {
 } from "@boxmaker/proto";
 import { errnoOf } from "../errors.ts";
 import { SESSION_FORMAT } from "./baseline.ts";
+import { cutOff, highestCall, type Prefix } from "./prefix.ts";
 import { readEpoch, type SessionStart } from "./read-log.ts";
 import { Session } from "./session.ts";
 import { SessionError } from "./session-error.ts";
@@ -27,6 +28,8 @@ export interface NewSession {
   readonly origin: Origin;
   readonly slot: number | null;
   readonly baseline: Baseline;
+  /** What it begins with, after its start; nothing unless it continues another one. */
+  readonly records?: readonly SessionRecord[];
 }
 
 async function writeSynced(path: string, text: string): Promise<void> {
@@ -42,8 +45,12 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-function highestCall(records: readonly SessionRecord[]): number {
-  return records.reduce((highest, record) => (record.kind === "call_sent" ? Math.max(highest, record.call) : highest), 0);
+/** The first turns of a session, and what a session needs that begins with them. */
+export interface SessionPrefix extends Prefix {
+  readonly start: SessionStart;
+  readonly baseline: Baseline;
+  /** The last call that was sent in them; 0 where there was none. */
+  readonly call: CallId;
 }
 
 /** All sessions of one home. */
@@ -70,7 +77,7 @@ export class SessionStore {
   }
 
   /** Makes a session: complete or not at all. @throws {SessionError} `exists`, `unwritable` */
-  async create({ id, origin, slot, baseline }: NewSession): Promise<Session> {
+  async create({ id, origin, slot, baseline, records = [] }: NewSession): Promise<Session> {
     const folder = sessionFolder(this.#folder, id);
     const unfinished = join(this.#folder, `${UNFINISHED_PREFIX}${id}-${this.#made++}`);
     const text = `${canonicalJson(baseline)}\n`;
@@ -83,11 +90,11 @@ export class SessionStore {
       slot,
       baseline: sha256(text),
     };
-    const line = `${canonicalJson(start)}\n`;
+    const lines = [start, ...records].map((record) => `${canonicalJson(record)}\n`).join("");
     try {
       await mkdir(unfinished, { mode: 0o700 });
       await writeSynced(baselineFile(unfinished, 0), text);
-      await writeSynced(logFile(unfinished, 0), line);
+      await writeSynced(logFile(unfinished, 0), lines);
       await syncFolder(unfinished);
       // Fails where a session of this name is there, because that folder isn't empty.
       await rename(unfinished, folder);
@@ -105,10 +112,10 @@ export class SessionStore {
       id,
       start,
       baseline,
-      records: [],
-      nextCall: CallId.parse(1),
+      records,
+      nextCall: CallId.parse(highestCall(records) + 1),
       path,
-      length: Buffer.byteLength(line),
+      length: Buffer.byteLength(lines),
     });
   }
 
@@ -132,6 +139,29 @@ export class SessionStore {
       path: logFile(folder, last),
       length,
     });
+  }
+
+  /**
+   * Reads the first `turn` turns of a session, of its last epoch.
+   *
+   * @param growing whether a turn of it is running, which may be in the middle of writing a line
+   * @returns undefined where it hasn't so many turns
+   * @throws {SessionError}
+   */
+  async prefix(id: SessionId, turn: number, growing: boolean): Promise<SessionPrefix | undefined> {
+    const folder = sessionFolder(this.#folder, id);
+    const epochs = await this.#epochs(folder);
+    const last = epochs.at(-1);
+    if (last === undefined) throw new SessionError("missing", "there is no such session");
+    const { start, baseline, records } = await readEpoch(folder, last, growing);
+    const prefix = cutOff(records, turn);
+    if (prefix === undefined) return undefined;
+    let call = highestCall(prefix.records);
+    for (const epoch of epochs.slice(0, -1)) {
+      const earlier = highestCall((await readEpoch(folder, epoch)).records);
+      if (earlier > call) call = earlier;
+    }
+    return { ...prefix, start, baseline, call };
   }
 
   /** The sessions' names, in no order. @throws {SessionError} `unreadable` */
