@@ -1,11 +1,11 @@
 /** The kinds of calls that a set of grants tells apart, each with one call that stands for it. */
-import { canonicalJson, type Label } from "@boxmaker/proto";
+import { canonicalJson, timestampFromMillis } from "@boxmaker/proto";
 import type { LoadedGrant } from "../rules/grant.ts";
 import { GrantIndex } from "../rules/grant-index.ts";
 import type { ValidGrantSet } from "../rules/grant-set.ts";
 import { findMatches } from "../rules/matching.ts";
-import { labelsRead } from "../rules/path-labels.ts";
-import { type Vantage, vantagesOf } from "./circumstances.ts";
+import { BOTTOM, stateAt, type Vantage, vantagesOf } from "./circumstances.ts";
+import { judgeSituation } from "./judged.ts";
 import { type SampleCall, sampleCalls } from "./sample-calls.ts";
 
 /** A kind of calls from a kind of sessions: `matches` speak about all of them, the one that a record names first. */
@@ -23,7 +23,7 @@ export function samplesOf(...sets: readonly ValidGrantSet[]): readonly SampleCal
   );
 }
 
-/** Every sample from every kind of session, with what speaks about it. */
+/** Every sample as each kind of session may ask for it, with what speaks about it. */
 export function matchedSamples(set: ValidGrantSet): readonly CallClass[] {
   const index = GrantIndex.of(set.grants);
   const samples = samplesOf(set);
@@ -36,19 +36,34 @@ export function matchedSamples(set: ValidGrantSet): readonly CallClass[] {
   );
 }
 
-/** What a set says of a call whatever the state is: two calls for which this is the same are decided alike. */
-function identityOf({ call, matches }: CallClass, labels: readonly Label[]): string {
-  return canonicalJson({ tool: call.tool, matches: matches.map(({ grant }) => grant.id).toSorted(), labels });
+const ANY_TIME = timestampFromMillis(0);
+
+/** What a set says of a call whatever the state is: two calls for which this is the same are decided alike in every state. */
+function identityOf({ call, matches, vantage }: CallClass, set: ValidGrantSet): string {
+  const { session, origin } = vantage;
+  const judgement = judgeSituation({ call, session, set, state: stateAt(BOTTOM, origin), now: ANY_TIME });
+  const { label, named } = judgement.findings;
+  const ids = matches.map(({ grant }) => grant.id).toSorted();
+  return canonicalJson({ tool: call.tool, ids, label, named: named?.grant ?? null });
 }
 
-/** One call of each kind. Nothing about outcome, reason or label of any call is lost by looking at these alone. */
-export function callClasses(set: ValidGrantSet): readonly CallClass[] {
-  const owned = set.labels ?? [];
-  const classes = new Map<string, CallClass>();
-  for (const each of matchedSamples(set)) {
-    const read = each.call.tool === "read_file" ? labelsRead(each.call, [], owned).map(({ label }) => label) : [];
-    const identity = identityOf(each, read);
-    if (!classes.has(identity)) classes.set(identity, each);
-  }
-  return [...classes.values()];
+/** The kinds of calls: all of them, and those that a kind of sessions has. */
+export interface CallClasses {
+  /** One call of each kind. Nothing about outcome, reason or label of any call is lost by looking at these alone. */
+  readonly all: readonly CallClass[];
+  readonly of: (vantage: Vantage) => readonly CallClass[];
+}
+
+function firstOfEach(samples: readonly (readonly [string, CallClass])[]): readonly CallClass[] {
+  return [...new Map(samples.toReversed()).values()].toReversed();
+}
+
+/** Sorts the samples into classes. */
+export function classify(set: ValidGrantSet, samples: readonly CallClass[]): CallClasses {
+  const identified = samples.map((each) => [identityOf(each, set), each] as const);
+  const byVantage = Map.groupBy(identified, ([, { vantage }]) => vantage);
+  return {
+    all: firstOfEach(identified),
+    of: (vantage) => firstOfEach(byVantage.get(vantage) ?? []),
+  };
 }

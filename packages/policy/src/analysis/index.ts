@@ -1,4 +1,6 @@
 /** What an owner asks of their grants, answered by the same rules that decide. Nothing here can let a call run. */
+
+export { type Aspect, diffSets, type SetDifference, type StateChange, type TargetChange } from "./diff.ts";
 export {
   type Because,
   type CallExplanation,
@@ -10,7 +12,19 @@ export {
   type UnmatchedExplanation,
 } from "./explain.ts";
 export { type ExplainedState, explanationBody } from "./explanation-body.ts";
+export type { Flow, Source } from "./flows.ts";
 export type { Outcome, Situation } from "./judged.ts";
 export { type Finding, type LintOptions, lint, type Oddity } from "./lint.ts";
 export { type GrantText, readSet } from "./read-set.ts";
 export { type Power, powersOf, type TableSituation } from "./table.ts";
+export {
+  type CaseOutcome,
+  type CaseResult,
+  parseTestTable,
+  runTestTable,
+  type TableCase,
+  type TableResult,
+  type TestTable,
+} from "./test-table.ts";
+export { type Coverage, type Failure, type Theorem, type TheoremId, type Verification, verify } from "./verify.ts";
+export type { Step } from "./walk.ts";

@@ -4,9 +4,9 @@
  */
 import {
   AbsPath,
+  Host,
   type HostPattern,
   holdsPath,
-  hostOfUrl,
   matchesHost,
   parseShape,
   ToolCall,
@@ -34,11 +34,8 @@ const MAX_TEXT_BYTES = 512 * 1024;
 const MAX_URL_BYTES = 8192;
 const ELLIPSIS = "…";
 
-function predicatesOn(grants: readonly Grant[], tool: ToolName, argument: string): readonly Predicate[] {
-  return grants.flatMap((grant) => {
-    const predicate = grant.tool === tool ? grant.args.get(argument) : undefined;
-    return predicate === undefined ? [] : [predicate];
-  });
+function predicatesOn(grants: readonly Grant[], argument: string): readonly Predicate[] {
+  return grants.flatMap(({ args }) => args.get(argument) ?? []);
 }
 
 /** A component that no place has, so that a path with it lies below its parent and nowhere else. */
@@ -67,11 +64,11 @@ function sampleCredentials(places: readonly AbsPath[], fresh: string): readonly 
     .filter(({ value }) => AbsPath.safeParse(value).success);
 }
 
-/** The grants whose places fit the path, and their predicates on another argument of the same call. */
-function predicatesAt(grants: readonly Grant[], tool: ToolName, path: string | undefined, argument: string): readonly Predicate[] {
+/** The predicates on an argument that hold where the path is; all of them where there is none. */
+function predicatesAt(grants: readonly Grant[], path: string | undefined, argument: string): readonly Predicate[] {
   const at = AbsPath.safeParse(path).data;
   const there = at === undefined ? grants : grants.filter((grant) => grant.paths.some((place) => holdsPath(place, at)));
-  return predicatesOn(there, tool, argument);
+  return predicatesOn(there, argument);
 }
 
 function shorten(text: string): string {
@@ -86,8 +83,9 @@ function withTexts(
   argument: string,
   other: string,
 ): readonly (readonly [Sample, Sample])[] {
+  const telling = grants.filter((grant) => grant.tool === tool && grant.args.has(argument));
   return paths.flatMap((path) => {
-    const predicates = predicatesAt(grants, tool, path.value, argument);
+    const predicates = predicatesAt(telling, path.value, argument);
     return sampleTexts(predicates, other, MAX_TEXT_BYTES).map((text): readonly [Sample, Sample] => {
       const detail =
         predicates.length === 0 ? "" : `, ${argument} ${text === other ? "of any other kind" : JSON.stringify(shorten(text))}`;
@@ -110,13 +108,14 @@ function sampleHosts(patterns: readonly HostPattern[], urls: readonly string[]):
 
 function sampleUrls(grants: readonly Grant[]): readonly Sample[] {
   const fetching = grants.filter(({ tool }) => tool === "http_fetch");
-  const urls = namedTexts(predicatesOn(fetching, "http_fetch", "url"));
+  const urls = namedTexts(predicatesOn(fetching, "url"));
   return sampleHosts(
     fetching.flatMap(({ hosts }) => hosts),
     urls,
   ).flatMap(({ value: host = "", target }): readonly Sample[] => {
-    const there = fetching.filter(({ hosts }) => hosts.some((pattern) => matchesSample(pattern, host)));
-    const predicates = predicatesOn(there, "http_fetch", "url");
+    const name = Host.safeParse(host).data;
+    const there = name === undefined ? [] : fetching.filter(({ hosts }) => hosts.some((pattern) => matchesHost(pattern, name)));
+    const predicates = predicatesOn(there, "url");
     const plain = `https://${host}/`;
     if (predicates.length === 0) return [{ value: plain, target }];
     // Only what is on this host is a sample of it: the rest comes with its own.
@@ -135,22 +134,13 @@ function sampleUrls(grants: readonly Grant[]): readonly Sample[] {
   });
 }
 
-function matchesSample(pattern: HostPattern, host: string): boolean {
-  const call = parseShape(ToolCall, { tool: "http_fetch", arguments: { url: `https://${host}/` } });
-  return call.kind === "ok" && call.value.tool === "http_fetch" && matchesHost(pattern, hostOfUrl(call.value.arguments.url));
-}
-
 function isOn(url: string, host: string): boolean {
   return URL.canParse(url) && new URL(url).hostname === host;
 }
 
 /** Every place that a grant or a predicate on a path names, and the further ones given. */
 function placesOf(grants: readonly Grant[], further: readonly AbsPath[]): readonly AbsPath[] {
-  const predicates = [
-    ...predicatesOn(grants, "read_file", "path"),
-    ...predicatesOn(grants, "write_file", "path"),
-    ...predicatesOn(grants, "shell", "cwd"),
-  ];
+  const predicates = [...predicatesOn(grants, "path"), ...predicatesOn(grants, "cwd")];
   const named = namedTexts(predicates).flatMap((text) => AbsPath.safeParse(text).data ?? []);
   return [...new Set([...grants.flatMap(({ paths }) => paths), ...named, ...further])].toSorted();
 }

@@ -2,7 +2,7 @@
 import type { Predicate } from "../rules/predicate.ts";
 
 /** Characters to lengthen a text by that mean the same everywhere; the first one that no predicate knows is taken. */
-const FILLERS = [..."~_zqxjkvw0123456789ZQXJKVWabcdefghilmnoprstuy"];
+const FILLERS = "~_zqxjkvw0123456789ZQXJKVWabcdefghilmnoprstuy".split("");
 
 /** More lengths than these are not told apart for one argument: it would take many grants that each count bytes. */
 const MAX_LENGTHS = 8;
