@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import type { Clock, Log } from "@boxmaker/edge/log";
 import type { UnixServer } from "@boxmaker/edge/socket";
 import { checkAddedGrant, GrantStore } from "@boxmaker/policy/grants";
-import { ApprovalId, joinClass, type Label, timestampFromMillis } from "@boxmaker/proto";
+import { type AbsPath, ApprovalId, joinClass, type Label, timestampFromMillis } from "@boxmaker/proto";
 import { ApprovalTable } from "./approvals/approval-table.ts";
 import { Approvals } from "./approvals/approvals.ts";
 import { type AuditLog, openAuditLog } from "./audit/audit-log.ts";
@@ -98,7 +98,7 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
   const table = new ApprovalTable<AskEnd>(config.approvals.maxPending, clock);
   const space = new DiskSpace(config.auditDirectory, config.lowSpaceBytes, clock);
   const admission = new Admission({ room: table, isLowOnSpace: () => space.isLow() });
-  const ledger = openLedger(config, { audit, states, runtime, clock, events, admission });
+  const ledger = openLedger(config, { audit, states, runtime, clock, events, admission, reserved: ready.reserved });
   if (!(await ledger.begin(version, config.sha256)) || !(await endEarlierAsks(ledger)))
     return { kind: "refused", problem: "the audit log can't be written; see docs/runbook.md#audit-unavailable" };
 
@@ -163,11 +163,14 @@ interface LedgerParts {
   readonly clock: Clock;
   readonly events: Events;
   readonly admission: Admission;
+  /** The runtime's own places. */
+  readonly reserved: readonly AbsPath[];
 }
 
-function openLedger(config: Config, { audit, states, runtime, clock, events, admission }: LedgerParts): Ledger {
-  const forbidden = ownPlaces(config);
-  const grants = new GrantStore({ directory: config.grantsDirectory, forbidden, clock });
+function openLedger(config: Config, { audit, states, runtime, clock, events, admission, reserved }: LedgerParts): Ledger {
+  const { grantsDirectory: directory, toolsFile: tools, labelsFile: labels } = config;
+  const forbidden = [...ownPlaces(config), ...reserved];
+  const grants = new GrantStore({ directory, tools, labels, forbidden, clock });
   return new Ledger({
     log: audit,
     states,

@@ -18,7 +18,7 @@ const ConfigFile = z.strictObject({
   audit: z
     .strictObject({ directory: PathText.optional(), low_space_bytes: SafeInteger.default(LOW_SPACE_BYTES) })
     .default({ low_space_bytes: LOW_SPACE_BYTES }),
-  grants: z.strictObject({ directory: PathText.optional() }).default({}),
+  grants: z.strictObject({ directory: PathText.optional(), tools: PathText.optional(), labels: PathText.optional() }).default({}),
   sockets: z.strictObject({ broker: PathText.optional(), broker_mcp: PathText.optional(), admin: PathText.optional() }).default({}),
   approvals: z
     .strictObject({ ttl_ms: Limit.max(24 * HOUR_MS).default(HOUR_MS / 4), max_pending: Limit.max(10_000).default(64) })
@@ -60,6 +60,9 @@ export interface Config {
   /** Free bytes below which tools that change something are denied. */
   readonly lowSpaceBytes: number;
   readonly grantsDirectory: AbsPath;
+  /** What tools do where no grant permits, and below the owner's labels of trees. Neither needs to exist. */
+  readonly toolsFile: AbsPath;
+  readonly labelsFile: AbsPath;
   readonly sockets: { readonly broker: AbsPath; readonly brokerMcp: AbsPath | null; readonly admin: AbsPath };
   readonly approvals: { readonly ttlMs: number; readonly maxPending: number };
   readonly sessions: {
@@ -113,6 +116,8 @@ export async function readConfig(path: string): Promise<ConfigReading> {
     auditDirectory: absolute("audit.directory", value.audit.directory ?? join(home, "audit")),
     lowSpaceBytes: value.audit.low_space_bytes,
     grantsDirectory: absolute("grants.directory", value.grants.directory ?? join(home, "etc/grants")),
+    toolsFile: absolute("grants.tools", value.grants.tools ?? join(home, "etc/tools.toml")),
+    labelsFile: absolute("grants.labels", value.grants.labels ?? join(home, "etc/labels.toml")),
     sockets: {
       broker: absolute("sockets.broker", value.sockets.broker ?? join(home, "run/broker/broker.sock")),
       brokerMcp: value.sockets.broker_mcp === undefined ? null : absolute("sockets.broker_mcp", value.sockets.broker_mcp),

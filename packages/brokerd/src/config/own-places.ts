@@ -7,7 +7,7 @@ const IN_HOME = ["run", "audit", "broker", "sessions", "memory", "gateway", "etc
 
 /** Directories and files that brokerd and the other roles go by. */
 export function ownPlaces(config: Config): readonly AbsPath[] {
-  const { home, file, auditDirectory, grantsDirectory, sockets, sessions } = config;
+  const { home, file, auditDirectory, grantsDirectory, toolsFile, labelsFile, sockets, sessions } = config;
   const socketDirectories = [sockets.broker, sockets.brokerMcp, sockets.admin].flatMap((path) =>
     path === null ? [] : [dirname(path)],
   );
@@ -17,6 +17,8 @@ export function ownPlaces(config: Config): readonly AbsPath[] {
     file,
     auditDirectory,
     grantsDirectory,
+    toolsFile,
+    labelsFile,
     sessions.memory,
   ];
   return [...new Set(places)].map((path) => AbsPath.parse(path));

@@ -49,7 +49,7 @@ export async function openBubblewrap(config: RunnerConfig, place: RunnerPlace): 
     return refused(`bubblewrap can't run a box: ${quoteText(problem)}; see docs/runbook.md#bubblewrap-unusable`);
   }
   const notices = limitsProblem === undefined ? [] : [`boxes have no memory and process limits: ${quoteText(limitsProblem)}`];
-  return { kind: "ready", runtime: new SandboxRuntime(launcher, config), notices };
+  return { kind: "ready", runtime: new SandboxRuntime(launcher, config), notices, reserved: [] };
 }
 
 async function makeDevicePlace({ directory }: RunnerPlace): Promise<AbsPath> {

@@ -42,7 +42,7 @@ export async function openPodman(config: RunnerConfig, place: RunnerPlace): Prom
     const problem = await probe(launcher);
     if (problem === undefined) {
       if (problems.length > 0) notices.push(`boxes are run by ${SECOND_RUNTIME}, because ${host.value.ociRuntime} can't here`);
-      return { kind: "ready", runtime: new SandboxRuntime(launcher, config), notices };
+      return { kind: "ready", runtime: new SandboxRuntime(launcher, config), notices, reserved: host.value.storage };
     }
     problems.push(`${ociRuntime ?? host.value.ociRuntime}: ${problem}`);
   }

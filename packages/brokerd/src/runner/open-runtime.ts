@@ -28,7 +28,7 @@ const WORKSPACE_TOOLKIT = "../../../toolkit/dist/toolkit.mjs";
 /** Opens a runtime. Null stands for a configuration without `[runner]`. */
 export async function openRuntime(config: RunnerConfig | null, options: OpenRuntimeOptions): Promise<Opening> {
   const name = config?.runtime ?? "refusing";
-  if (config === null || name === "refusing") return { kind: "ready", runtime: refusingRuntime, notices: [] };
+  if (config === null || name === "refusing") return { kind: "ready", runtime: refusingRuntime, notices: [], reserved: [] };
   try {
     return await openNamed(name, config, await makePlace(config, options));
   } catch (error) {
@@ -86,5 +86,5 @@ async function openProcess(config: RunnerConfig, { node, toolkit }: RunnerPlace)
     return { kind: "refused", problem: `the toolkit can't run: ${quoteText(problem)}; see docs/runbook.md#toolkit-missing` };
   }
   const notices = ["tools run without a sandbox: file tools only, held by checks of their own; install podman or bubblewrap"];
-  return { kind: "ready", runtime: new SandboxRuntime(launcher, config), notices };
+  return { kind: "ready", runtime: new SandboxRuntime(launcher, config), notices, reserved: [] };
 }

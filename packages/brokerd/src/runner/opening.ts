@@ -2,9 +2,17 @@
 import type { AbsPath } from "@boxmaker/proto";
 import type { Runtime } from "./runtime.ts";
 
-/** `problem` is one line that ends in a runbook pointer; `notices` are lines that the owner should see. */
+/**
+ * `problem` is one line that ends in a runbook pointer; `notices` are lines that the owner should see; `reserved` are places of the
+ * runtime's own, in which no box may read or write: they hold other boxes.
+ */
 export type Opening =
-  | { readonly kind: "ready"; readonly runtime: Runtime; readonly notices: readonly string[] }
+  | {
+      readonly kind: "ready";
+      readonly runtime: Runtime;
+      readonly notices: readonly string[];
+      readonly reserved: readonly AbsPath[];
+    }
   | { readonly kind: "refused"; readonly problem: string };
 
 /** What brokerd gives its runner. */

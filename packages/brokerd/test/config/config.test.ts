@@ -47,6 +47,8 @@ test("readConfig() fills in every default from the home alone, relative to the f
       auditDirectory: join(home, "audit"),
       lowSpaceBytes: 64 * 1024 * 1024,
       grantsDirectory: join(home, "etc/grants"),
+      toolsFile: join(home, "etc/tools.toml"),
+      labelsFile: join(home, "etc/labels.toml"),
       sockets: { broker: join(home, "run/broker/broker.sock"), brokerMcp: null, admin: join(home, "run/admin/admin.sock") },
       approvals: { ttlMs: 900_000, maxPending: 64 },
       sessions: {
@@ -119,13 +121,15 @@ test("readConfig() says what can't be read and what isn't text", async () => {
 
 test("ownPlaces() holds the configuration's own file, its sockets and what else it moved out of the home", async () => {
   const text =
-    'home = "/h"\n[audit]\ndirectory = "/log"\n[grants]\ndirectory = "/g"\n[sockets]\nadmin = "/r/a/a.sock"\nbroker_mcp = "/r/m/m.sock"\n[sessions]\nmemory = "/m/core.md"\n';
+    'home = "/h"\n[audit]\ndirectory = "/log"\n[grants]\ndirectory = "/g"\ntools = "/t/tools.toml"\nlabels = "labels.toml"\n[sockets]\nadmin = "/r/a/a.sock"\nbroker_mcp = "/r/m/m.sock"\n[sessions]\nmemory = "/m/core.md"\n';
   await accepted(text, (config, folder) => {
     const places = ownPlaces(config);
     for (const place of [
       join(folder, "brokerd.toml"),
       "/log",
       "/g",
+      "/t/tools.toml",
+      join(folder, "labels.toml"),
       "/r/a",
       "/r/m",
       "/m/core.md",

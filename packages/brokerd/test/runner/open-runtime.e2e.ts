@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { openRuntime } from "../../src/runner/open-runtime.ts";
+import { askHost } from "../../src/runner/podman/podman-host.ts";
 import { buildRunSpec } from "../../src/runner/run-spec.ts";
 import { RunnerConfig } from "../../src/runner/runner-config.ts";
 import { RUN_SENTENCES } from "../../src/runner/runtime.ts";
@@ -21,7 +22,7 @@ interface FakePodman {
 /** A podman that is a script: what each of its commands does. Its calls are in `calls`. */
 function fakePodman(folder: TemporaryFolder, fake: FakePodman): string {
   writeFileSync(folder.at("seccomp"), PROFILE);
-  const info = fake.info ?? `echo 'false|v2|systemd|memory,pids|crun|${folder.at("seccomp")}'`;
+  const info = fake.info ?? `echo 'false|v2|systemd|memory,pids|crun|${folder.at("seccomp")}|/s|/r|/s/v'`;
   const script = `#!/bin/sh
 echo "$@" >> ${folder.at("calls")}
 case "$*" in
@@ -88,10 +89,10 @@ test("a home in which the runner can't have its folder refuses at start", async 
 test("podman that can't enforce limits refuses at start, unless the owner says that this is all right", async () => {
   using folder = temporaryFolder();
   const cases: readonly (readonly [string, RegExp])[] = [
-    ["true|v1|cgroupfs|memory,pids|runc|/x", /rootless podman can't limit memory and processes on cgroup v1/u],
-    ["true|v2|cgroupfs|memory,pids|crun|/x", /needs the systemd cgroup manager/u],
-    ["true|v2|systemd|cpu,pids|crun|/x", /the memory controller is not available/u],
-    ["false|v2|systemd||crun|/x", /the memory and pids controller is not available/u],
+    ["true|v1|cgroupfs|memory,pids|runc|/x|/s|/r|/s/v", /rootless podman can't limit memory and processes on cgroup v1/u],
+    ["true|v2|cgroupfs|memory,pids|crun|/x|/s|/r|/s/v", /needs the systemd cgroup manager/u],
+    ["true|v2|systemd|cpu,pids|crun|/x|/s|/r|/s/v", /the memory controller is not available/u],
+    ["false|v2|systemd||crun|/x|/s|/r|/s/v", /the memory and pids controller is not available/u],
   ];
   for (const [info, expected] of cases) {
     const podman = fakePodman(folder, { info: `echo '${info}'` });
@@ -152,4 +153,14 @@ test("bubblewrap refuses limits that nothing would enforce", async (t) => {
   }
   using folder = temporaryFolder();
   assert.match(await refusal(folder, { runtime: "bubblewrap", bubblewrap: "true" }), /#limits-not-enforced$/u);
+});
+
+test("askHost() tells where podman's storage is, so that no grant covers it, and takes no answer without", async () => {
+  using folder = temporaryFolder();
+  const host = await askHost(fakePodman(folder, {}));
+  assert.deepEqual(host.kind === "ok" && host.value.storage, ["/s", "/r", "/s/v"]);
+  for (const storage of ["", "|/s|/r", "|/s||/s/v", "|/s|relative|/s/v"]) {
+    const info = `echo 'false|v2|systemd|memory,pids|crun|/x${storage}'`;
+    assert.equal((await askHost(fakePodman(folder, { info }))).kind, "failed", storage);
+  }
 });

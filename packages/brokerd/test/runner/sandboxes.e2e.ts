@@ -37,12 +37,14 @@ for (const sandbox of SANDBOXES) {
   describe(`a box of ${sandbox.name}`, { skip: sandbox.skip }, () => {
     let home: TemporaryFolder;
     let runtime: Runtime;
+    let reserved: readonly string[];
 
     before(async () => {
       home = temporaryFolder();
       const opening = await sandbox.open(home.path, { shell_ms: SHELL_MS, output_cap: 2000 });
       assert.ok(opening.kind === "ready", opening.kind === "refused" ? opening.problem : "");
       runtime = opening.runtime;
+      reserved = opening.reserved;
     });
 
     after(async () => {
@@ -58,6 +60,11 @@ for (const sandbox of SANDBOXES) {
       assert.ok(outcome.kind === "done" && outcome.status === "ok", JSON.stringify(outcome));
       return outcome.content;
     }
+
+    test("keeps other boxes in places that exist and that no grant may name, or keeps none", () => {
+      assert.equal(reserved.length > 0, sandbox.name === "podman");
+      for (const path of reserved.slice(0, 2)) assert.ok(statSync(path).isDirectory(), path);
+    });
 
     test("reads and writes what is granted, as the owner, and keeps a file's mode", async () => {
       using folder = temporaryFolder();

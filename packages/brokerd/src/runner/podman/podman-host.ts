@@ -1,4 +1,5 @@
 /** What podman says about itself and about the image: asked once, at the start. */
+import { AbsPath } from "@boxmaker/proto";
 import { z } from "zod";
 import { type CommandResult, runCommand } from "../host-command.ts";
 
@@ -11,6 +12,7 @@ const Host = z.object({
   controllers: z.string(),
   runtime: z.string(),
   seccompProfile: z.string(),
+  storage: z.array(AbsPath).length(3),
 });
 
 /** What podman's boxes can be held to here. */
@@ -20,6 +22,8 @@ export interface PodmanHost {
   readonly limitsProblem: string | null;
   readonly ociRuntime: string;
   readonly seccompProfile: string;
+  /** Where it keeps images and the boxes' own files. */
+  readonly storage: readonly AbsPath[];
 }
 
 export type Asked<T> = { readonly kind: "ok"; readonly value: T } | { readonly kind: "failed"; readonly problem: string };
@@ -31,6 +35,9 @@ const FORMAT = [
   '{{join .Host.CgroupControllers ","}}',
   "{{.Host.OCIRuntime.Name}}",
   "{{.Host.Security.SECCOMPProfilePath}}",
+  "{{.Store.GraphRoot}}",
+  "{{.Store.RunRoot}}",
+  "{{.Store.VolumePath}}",
 ].join("|");
 
 function problemOf(result: CommandResult): string {
@@ -41,8 +48,8 @@ function problemOf(result: CommandResult): string {
 export async function askHost(podman: string): Promise<Asked<PodmanHost>> {
   const result = await runCommand(podman, ["info", `--format=${FORMAT}`], DEADLINE_MS);
   if (result.kind === "failed" || result.status !== 0) return { kind: "failed", problem: problemOf(result) };
-  const [rootless, cgroups, manager, controllers, runtime, seccompProfile] = result.stdout.trim().split("|");
-  const host = Host.safeParse({ rootless, cgroups, manager, controllers, runtime, seccompProfile });
+  const [rootless, cgroups, manager, controllers, runtime, seccompProfile, ...storage] = result.stdout.trim().split("|");
+  const host = Host.safeParse({ rootless, cgroups, manager, controllers, runtime, seccompProfile, storage });
   if (!host.success) return { kind: "failed", problem: "its answer to podman info is of another form than expected" };
   return {
     kind: "ok",
@@ -51,6 +58,7 @@ export async function askHost(podman: string): Promise<Asked<PodmanHost>> {
       limitsProblem: findLimitsProblem(host.data),
       ociRuntime: host.data.runtime,
       seccompProfile: host.data.seccompProfile,
+      storage: host.data.storage,
     },
   };
 }
