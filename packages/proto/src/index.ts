@@ -1,5 +1,13 @@
 /** Everything that the roles share: pure types, parsers and encodings. Names are listed one by one, so that growth shows. */
-export { type Acceptance, AuditChain, type AuditChainOptions, type ChainEnd, type OnRecord } from "./audit/audit-chain.ts";
+export {
+  type Acceptance,
+  AuditChain,
+  type AuditChainOptions,
+  type ChainEnd,
+  LineChain,
+  type OnRecord,
+  type ReadLine,
+} from "./audit/audit-chain.ts";
 export {
   AcceptedBreak,
   AcceptedLoss,
@@ -27,6 +35,7 @@ export { LineSplitter, type LogLine } from "./audit/line-splitter.ts";
 export { DayFileName, type DirectoryEntry, dayFileOf, dayOf, type LogFile, type LogListing, listLog } from "./audit/log-files.ts";
 export { type LogSource, readLog } from "./audit/read-log.ts";
 export { encodeRecordLine, MAX_RECORD_BYTES, type RecordFields, readRecordLine } from "./audit/record-line.ts";
+export { readTalliedLine, type TalliedRecord } from "./audit/tallied-record.ts";
 export { describesLine, type LinePlace, recoveryOf, type TornLine } from "./audit/torn-line.ts";
 export { BoxDone, BoxRun } from "./box/box-messages.ts";
 export { encodeFrame, FrameDecoder, type FrameEnd, type FrameStep, MAX_FRAME } from "./frame/frame.ts";

@@ -11,6 +11,7 @@ import { BrokenStretch, breakAt, type ChainBreak, type ChainHead } from "./chain
 import type { LogLine } from "./line-splitter.ts";
 import { type DayFileName, dayOf } from "./log-files.ts";
 import { MAX_RECORD_BYTES, readRecordLine } from "./record-line.ts";
+import type { TalliedRecord } from "./tallied-record.ts";
 import { describesLine, isBegunRecovery, type LinePlace, phraseRecovery, type TornLine } from "./torn-line.ts";
 
 /**
@@ -31,38 +32,42 @@ export interface Acceptance {
 }
 
 /** Takes each record once it is certain, in order. Must not throw. */
-export type OnRecord = (record: AuditRecord, place: LinePlace) => void;
+export type OnRecord<R extends TalliedRecord = AuditRecord> = (record: R, place: LinePlace) => void;
 
-export interface AuditChainOptions {
+/** Reads a line without its newline. Only what is canonical is a record. */
+export type ReadLine<R extends TalliedRecord> = (bytes: Uint8Array) => CanonicalReading<R>;
+
+export interface AuditChainOptions<R extends TalliedRecord = AuditRecord> {
   /**
    * Takes what reads as a record behind a break. Nothing vouches for it, even where a later record accepts the break. Must not throw.
    */
-  readonly onDoubtful?: OnRecord;
+  readonly onDoubtful?: OnRecord<R>;
   /** Takes the chain up in the middle, after this record. A break is then for good: what accepts one counts the lines of the log. */
   readonly after?: ChainHead;
 }
 
 /** A line that reads as the record that is due. `described` is the torn line that it accounts for, where it is a recovery. */
-interface GoodLine {
-  readonly record: AuditRecord;
+interface GoodLine<R> {
+  readonly record: R;
   readonly line: TornLine;
-  readonly described: BadLine | undefined;
+  readonly described: BadLine<R> | undefined;
 }
 
 /** A line that isn't the record that is due. `couldBeTorn`: a crash can leave a line that ends so. */
-interface BadLine {
+interface BadLine<R> {
   readonly line: TornLine;
   readonly expected: string;
   readonly found: string;
   readonly couldBeTorn: boolean;
   /** What it reads as, in the wrong place. */
-  readonly record: AuditRecord | undefined;
+  readonly record: R | undefined;
 }
 
-/** A chain is fed the files of one log, oldest first: {@link AuditChain.beginFile}, then its lines. */
-export class AuditChain {
-  readonly #onRecord: OnRecord;
-  readonly #onDoubtful: OnRecord;
+/** A chain is fed the files of one log, oldest first: {@link LineChain.beginFile}, then its lines, which it takes as `read` reads them. */
+export class LineChain<R extends TalliedRecord> {
+  readonly #read: ReadLine<R>;
+  readonly #onRecord: OnRecord<R>;
+  readonly #onDoubtful: OnRecord<R>;
   readonly #isWhole: boolean;
   #head: ChainHead = { seq: 0, sha256: ZERO_HASH, time: null };
   #file: DayFileName | undefined;
@@ -72,12 +77,13 @@ export class AuditChain {
   #lines = 0;
   #lastLine: TornLine | undefined;
   /** The last line, where it was the record that was due: certain as soon as the next line doesn't call it torn. */
-  #held: GoodLine | undefined;
+  #held: GoodLine<R> | undefined;
   /** Lines that wait for a recovery record; the last one is described first. */
-  #torn: BadLine[] = [];
+  #torn: BadLine<R>[] = [];
   #stretch: BrokenStretch | undefined;
 
-  constructor(onRecord: OnRecord, { onDoubtful, after }: AuditChainOptions = {}) {
+  constructor(read: ReadLine<R>, onRecord: OnRecord<R>, { onDoubtful, after }: AuditChainOptions<R> = {}) {
+    this.#read = read;
     this.#onRecord = onRecord;
     this.#onDoubtful = onDoubtful ?? (() => undefined);
     this.#isWhole = after === undefined;
@@ -107,7 +113,7 @@ export class AuditChain {
     const reading =
       line.content === undefined
         ? ({ kind: "not_json", problem: `a line longer than ${MAX_RECORD_BYTES} bytes` } as const)
-        : readRecordLine(line.content);
+        : this.#read(line.content);
     if (this.#stretch === undefined && before?.ended === false) this.#breakAfterUnended(before);
     if (this.#stretch === undefined) this.#judge(line.content, reading, place);
     if (this.#stretch !== undefined) this.#giveUp(this.#stretch, reading.kind === "ok" ? reading.value : undefined, place);
@@ -135,7 +141,7 @@ export class AuditChain {
     return { kind: "broken", at: stretch.at, acceptance: this.#isWhole ? acceptance : undefined };
   }
 
-  #judge(content: Uint8Array | undefined, reading: CanonicalReading<AuditRecord>, place: TornLine): void {
+  #judge(content: Uint8Array | undefined, reading: CanonicalReading<R>, place: TornLine): void {
     const record = reading.kind === "ok" ? reading.value : undefined;
     if (record !== undefined && this.#callsHeldTorn(record)) return this.#acceptDescription(record, place);
     this.#settleHeld();
@@ -152,19 +158,19 @@ export class AuditChain {
   }
 
   /** Whether this recovery record takes the place of the line before it, which reads as a record but was written half. */
-  #callsHeldTorn({ seq, prev, event }: AuditRecord): boolean {
+  #callsHeldTorn({ seq, prev, event }: TalliedRecord): boolean {
     const held = this.#held;
     if (held === undefined || event.kind !== "recovery" || !describesLine(event, held.line)) return false;
     return seq === held.record.seq && prev === held.record.prev;
   }
 
-  #acceptDescription(record: AuditRecord, place: TornLine): void {
+  #acceptDescription(record: R, place: TornLine): void {
     if (this.#held !== undefined) this.#withdrawHeld(this.#held);
     this.#held = { record, line: place, described: this.#torn.pop() };
   }
 
   /** The held line turns out to be torn, and so is what it described, if anything, without its description again. */
-  #withdrawHeld({ line, record, described }: GoodLine): void {
+  #withdrawHeld({ line, record, described }: GoodLine<R>): void {
     if (described !== undefined) this.#torn.push(described);
     this.#torn.push({
       line,
@@ -187,15 +193,16 @@ export class AuditChain {
   }
 
   /** After a torn line comes the record that describes it, or what a crash left of that record. */
-  #afterTorn(top: BadLine, content: Uint8Array | undefined, place: TornLine, record: AuditRecord | undefined): void {
+  #afterTorn(top: BadLine<R>, content: Uint8Array | undefined, place: TornLine, record: R | undefined): void {
     const { seq, sha256: prev } = this.#head;
-    if (record?.event.kind === "recovery") {
-      if (record.seq === seq + 1 && record.prev === prev && describesLine(record.event, top.line)) {
+    const event: TalliedRecord["event"] | undefined = record?.event;
+    if (record !== undefined && event?.kind === "recovery") {
+      if (record.seq === seq + 1 && record.prev === prev && describesLine(event, top.line)) {
         this.#held = { record, line: place, described: this.#torn.pop() };
         return;
       }
       const expected = `${phraseRecovery(top.line)}, ${this.#due()}`;
-      const found = `${phraseRecovery(record.event)}, seq ${record.seq} and prev ${record.prev}`;
+      const found = `${phraseRecovery(event)}, seq ${record.seq} and prev ${record.prev}`;
       this.#break(place, { expected, found });
       return;
     }
@@ -212,7 +219,7 @@ export class AuditChain {
     return `a record with seq ${this.#head.seq + 1} and prev ${this.#head.sha256}`;
   }
 
-  #faultOf(record: AuditRecord, file: DayFileName): { readonly expected: string; readonly found: string } | undefined {
+  #faultOf(record: TalliedRecord, file: DayFileName): { readonly expected: string; readonly found: string } | undefined {
     const { seq, sha256 } = this.#head;
     if (record.seq !== seq + 1) return { expected: `seq ${seq + 1}`, found: `seq ${record.seq}` };
     if (record.prev !== sha256) return { expected: `prev ${sha256}`, found: `prev ${record.prev}` };
@@ -240,7 +247,7 @@ export class AuditChain {
   }
 
   /** Adds a line to the broken stretch, or finds the record that accepts it. */
-  #giveUp(stretch: BrokenStretch, record: AuditRecord | undefined, place: TornLine): void {
+  #giveUp(stretch: BrokenStretch, record: R | undefined, place: TornLine): void {
     if (record !== undefined && this.#accepts(stretch, record, place)) {
       // INVARIANT: never held: a recovery that called it torn would take the break away with it.
       this.#head = { seq: record.seq, sha256: place.sha256, time: record.time };
@@ -252,9 +259,16 @@ export class AuditChain {
     if (record !== undefined) this.#onDoubtful(record, place);
   }
 
-  #accepts(stretch: BrokenStretch, { seq, time, prev, event }: AuditRecord, place: TornLine): boolean {
+  #accepts(stretch: BrokenStretch, { seq, time, prev, event }: TalliedRecord, place: TornLine): boolean {
     if (event.kind !== "accepted_break" || !place.ended || !this.#isWhole) return false;
     if (seq !== this.#lines + 1 || prev !== this.#lastLine?.sha256 || dayOf(time) > dayOf(place.file)) return false;
     return stretch.isAcceptedBy(event);
+  }
+}
+
+/** A chain of whole records. */
+export class AuditChain extends LineChain<AuditRecord> {
+  constructor(onRecord: OnRecord, options: AuditChainOptions = {}) {
+    super(readRecordLine, onRecord, options);
   }
 }

@@ -19,13 +19,14 @@ export type BlobRef = z.infer<typeof BlobRef>;
 /** Strings of more UTF-8 bytes than this are recorded as a {@link BlobRef}. */
 export const MAX_INLINE_BYTES = 1024;
 
-const RecordedText = z.union([
+/** A string as a record holds it: whole, or by hash where it is long. */
+export const RecordedText = z.union([
   z.string().refine((text) => Buffer.byteLength(text) <= MAX_INLINE_BYTES, `expected at most ${MAX_INLINE_BYTES} bytes inline`),
   BlobRef.refine((ref) => ref.bytes > MAX_INLINE_BYTES, `expected at most ${MAX_INLINE_BYTES} bytes to be inline`),
 ]);
 
 /** A path stays readable whatever its length: what a record is looked up by, and what labels are folded from. */
-const RecordedPath = z.string().refine((text) => AbsPath.safeParse(text).success, "expected an absolute path");
+export const RecordedPath = z.string().refine((text) => AbsPath.safeParse(text).success, "expected an absolute path");
 
 /**
  * The arguments of a decided call: typed, those that are absent left out as in the call itself, with long strings by hash. Of

@@ -1,8 +1,9 @@
 /** What a sound log still leaves open: asks that nobody answered, calls that never came back, and what a reader should know of. */
 import type { Timestamp } from "../ids/timestamp.ts";
 import { unreachable } from "../text/unreachable.ts";
-import type { ApprovalAuditEvent, AuditRecord } from "./audit-event.ts";
+import type { ApprovalAuditEvent } from "./audit-event.ts";
 import { type DayFileName, dayOf } from "./log-files.ts";
+import type { TalliedRecord } from "./tallied-record.ts";
 import type { LinePlace } from "./torn-line.ts";
 
 /** The first items of a list that may be long, and how many there are in all. */
@@ -83,7 +84,7 @@ function listSet(seqs: ReadonlySet<number>): Listed<number> {
   return { total: seqs.size, first: [...seqs].slice(0, MAX_LISTED) };
 }
 
-function lets(approval: ApprovalAuditEvent): boolean {
+function lets(approval: Pick<ApprovalAuditEvent, "answer" | "outcome">): boolean {
   return approval.answer === "approved" && (approval.outcome === "allowed" || approval.outcome === "ask");
 }
 
@@ -102,7 +103,7 @@ export class AuditTally {
   #lastFile: DayFileName | undefined;
 
   /** Takes the next record; fits an AuditChain's callback. */
-  add({ seq, time, event }: AuditRecord, { file }: LinePlace): void {
+  add({ seq, time, event }: TalliedRecord, { file }: LinePlace): void {
     if (this.#lastTime !== undefined && time < this.#lastTime) this.#clockSteps.add({ seq, from: this.#lastTime, to: time });
     if (file !== this.#lastFile && dayOf(time) !== dayOf(file)) this.#misnamed.add({ file, time });
     this.#records++;

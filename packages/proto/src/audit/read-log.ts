@@ -1,7 +1,8 @@
 /** Drives a chain over the files of a log, however their bytes are read. */
-import type { AuditChain, ChainEnd } from "./audit-chain.ts";
+import type { ChainEnd, LineChain } from "./audit-chain.ts";
 import { LineSplitter } from "./line-splitter.ts";
 import type { DayFileName } from "./log-files.ts";
+import type { TalliedRecord } from "./tallied-record.ts";
 
 /** A file of a log. Each chunk is done with before the next is asked for, so that one buffer serves them all. */
 export interface LogSource {
@@ -15,7 +16,7 @@ export interface LogSource {
  * Feeds the files, oldest first, to `chain` and returns its judgement. A broken log is read to its end too: what accepts a break lies
  * behind it. Errors of reading pass through.
  */
-export async function readLog(sources: Iterable<LogSource>, chain: AuditChain): Promise<ChainEnd> {
+export async function readLog<R extends TalliedRecord>(sources: Iterable<LogSource>, chain: LineChain<R>): Promise<ChainEnd> {
   for (const { name, offset, chunks } of sources) {
     const splitter = new LineSplitter((line) => chain.feed(line));
     chain.beginFile(name, offset);
