@@ -27,7 +27,24 @@ const SYSTEM = `You are the assistant of one person, the owner of this box. You 
 owner writes; some calls wait for the owner's approval, and some are denied. When a call is denied, say so and go on without it.
 `;
 
-/** Notes, four grants (auto, ask, ask, deny) and the system prompt. */
+const TOOLS = `# What a call gets that no grant permits: it is denied, unless its tool is named here. Yours to approve, each time:
+#
+# [read_file]
+# otherwise = "ask"
+`;
+
+const LABELS = `# Trees that you know to be secret, or to hold what strangers wrote: whoever reads there has read that.
+#
+# [[trees]]
+# path = "/home/me/tax"
+# label = "secret"
+#
+# [[trees]]
+# path = "/home/me/Downloads"
+# untrusted = true
+`;
+
+/** Notes, four grants (auto, ask, ask, deny), what can be said of tools and trees, and the system prompt. */
 export function sampleFiles(layout: Layout): readonly SampleFile[] {
   const notes = tomlString(layout.notes);
   return [
@@ -36,6 +53,8 @@ export function sampleFiles(layout: Layout): readonly SampleFile[] {
     { path: "notes/diary/monday.md", text: DIARY },
     { path: "memory/README", text: "What stands in core.md here is put before every new conversation.\n" },
     { path: "etc/system.md", text: SYSTEM },
+    { path: "etc/tools.toml", text: TOOLS },
+    { path: "etc/labels.toml", text: LABELS },
     {
       path: "etc/grants/read-notes.toml",
       text: `# The model may read your notes without asking.

@@ -22,6 +22,17 @@ test("makeHome() makes a private home with notes and grants, and never writes ov
       assert.equal(readToml(text).kind, "value", `${name} is TOML whatever the home is called`);
       assert.equal((await stat(join(layout.grants, name))).mode & 0o777, 0o600);
     }
+    for (const name of ["tools.toml", "labels.toml"]) {
+      const text = await readFile(join(layout.home, "etc", name), "utf8");
+      const reading = readToml(text);
+      assert.ok(reading.kind === "value");
+      assert.deepEqual(reading.value, {});
+      const shown = text
+        .split("\n")
+        .slice(2)
+        .map((line) => line.replace(/^# ?/u, ""));
+      assert.equal(readToml(shown.join("\n")).kind, "value", `${name} shows what can be written there`);
+    }
     await unlink(join(layout.grants, "read-notes.toml"));
     await writeFile(join(layout.notes, "todo.md"), "mine");
     assert.deepEqual(await makeHome(layout), { kind: "made", isNew: false });
