@@ -64,6 +64,27 @@ export interface TallyLists {
   readonly strays: Listed<number>;
 }
 
+/** An answer or a result whose ask or call is in no record of this part; `runs`: it lets the call run. */
+export interface LooseEnd {
+  readonly seq: number;
+  readonly kind: "approval" | "result";
+  readonly decision: number;
+  readonly runs: boolean;
+}
+
+/** What was counted over some records in the middle of a log. It can be copied to another thread. */
+export interface TallyPart {
+  readonly firstSeq: number;
+  readonly firstTime: Timestamp;
+  readonly lastTime: Timestamp;
+  readonly lastFile: DayFileName;
+  readonly asks: ReadonlySet<number>;
+  readonly calls: ReadonlySet<number>;
+  /** In order. */
+  readonly looseEnds: readonly LooseEnd[];
+  readonly lists: TallyLists;
+}
+
 const MAX_LISTED = 100;
 
 class ShortList<T> {
@@ -75,6 +96,11 @@ class ShortList<T> {
     if (this.#first.length < MAX_LISTED) this.#first.push(item);
   }
 
+  addAll({ total, first }: Listed<T>): void {
+    this.#first.push(...first.slice(0, MAX_LISTED - this.#first.length));
+    this.#total += total;
+  }
+
   list(): Listed<T> {
     return { total: this.#total, first: [...this.#first] };
   }
@@ -84,7 +110,7 @@ function listSet(seqs: ReadonlySet<number>): Listed<number> {
   return { total: seqs.size, first: [...seqs].slice(0, MAX_LISTED) };
 }
 
-function lets(approval: Pick<ApprovalAuditEvent, "answer" | "outcome">): boolean {
+function letsRun(approval: Pick<ApprovalAuditEvent, "answer" | "outcome">): boolean {
   return approval.answer === "approved" && (approval.outcome === "allowed" || approval.outcome === "ask");
 }
 
@@ -98,28 +124,34 @@ export class AuditTally {
   readonly #clockSteps = new ShortList<ClockStep>();
   readonly #misnamed = new ShortList<MisnamedFile>();
   readonly #strays = new ShortList<number>();
+  readonly #looseEnds: LooseEnd[] = [];
+  readonly #keepsLooseEnds: boolean;
   #records = 0;
-  #lastTime: Timestamp | undefined;
-  #lastFile: DayFileName | undefined;
+  #first: Pick<TallyPart, "firstSeq" | "firstTime"> | undefined;
+  #last: Pick<TallyPart, "lastTime" | "lastFile"> | undefined;
+
+  /** @param scope of a part, an answer without its ask is no stray yet: the ask may be in an earlier part */
+  constructor(scope: "log" | "part" = "log") {
+    this.#keepsLooseEnds = scope === "part";
+  }
 
   /** Takes the next record; fits an AuditChain's callback. */
   add({ seq, time, event }: TalliedRecord, { file }: LinePlace): void {
-    if (this.#lastTime !== undefined && time < this.#lastTime) this.#clockSteps.add({ seq, from: this.#lastTime, to: time });
-    if (file !== this.#lastFile && dayOf(time) !== dayOf(file)) this.#misnamed.add({ file, time });
+    this.#step(seq, time);
+    if (file !== this.#last?.lastFile && dayOf(time) !== dayOf(file)) this.#misnamed.add({ file, time });
     this.#records++;
-    this.#lastTime = time;
-    this.#lastFile = file;
+    this.#first ??= { firstSeq: seq, firstTime: time };
+    this.#last = { lastTime: time, lastFile: file };
     switch (event.kind) {
       case "decision":
         if (event.outcome === "ask") this.#asks.add(seq);
         if (event.outcome === "allowed") this.#calls.add(seq);
         break;
       case "approval":
-        if (!this.#asks.delete(event.decision)) this.#strays.add(seq);
-        else if (lets(event)) this.#calls.add(event.decision);
+        this.#close({ seq, kind: "approval", decision: event.decision, runs: letsRun(event) });
         break;
       case "result":
-        if (!this.#calls.delete(event.decision)) this.#strays.add(seq);
+        this.#close({ seq, kind: "result", decision: event.decision, runs: false });
         break;
       case "recovery":
         this.#recoveries.add({ seq, file: event.file, offset: event.offset, bytes: event.bytes });
@@ -143,6 +175,51 @@ export class AuditTally {
       default:
         unreachable(event);
     }
+  }
+
+  #step(seq: number, time: Timestamp): void {
+    const from = this.#last?.lastTime;
+    if (from !== undefined && time < from) this.#clockSteps.add({ seq, from, to: time });
+  }
+
+  #close(end: LooseEnd): void {
+    const isKnown = (end.kind === "approval" ? this.#asks : this.#calls).delete(end.decision);
+    if (isKnown) {
+      if (end.runs) this.#calls.add(end.decision);
+    } else if (this.#keepsLooseEnds) {
+      this.#looseEnds.push(end);
+    } else {
+      this.#strays.add(end.seq);
+    }
+  }
+
+  /** How many answers and results wait for an earlier part. */
+  get looseEnds(): number {
+    return this.#looseEnds.length;
+  }
+
+  /** What was counted so far, for {@link AuditTally.join}; undefined where there was no record. */
+  part(): TallyPart | undefined {
+    if (this.#first === undefined || this.#last === undefined) return undefined;
+    const open = { asks: this.#asks, calls: this.#calls, looseEnds: this.#looseEnds };
+    return { ...this.#first, ...this.#last, ...open, lists: this.lists() };
+  }
+
+  /** Takes the part that follows; parts must come in order, and of whole files. */
+  join({ firstSeq, firstTime, lastTime, lastFile, asks, calls, looseEnds, lists }: TallyPart): void {
+    this.#step(firstSeq, firstTime);
+    for (const end of looseEnds) this.#close(end);
+    for (const seq of asks) this.#asks.add(seq);
+    for (const seq of calls) this.#calls.add(seq);
+    this.#records += lists.records;
+    this.#recoveries.addAll(lists.recoveries);
+    this.#acceptedBreaks.addAll(lists.acceptedBreaks);
+    this.#acceptedLosses.addAll(lists.acceptedLosses);
+    this.#clockSteps.addAll(lists.clockSteps);
+    this.#misnamed.addAll(lists.misnamedFiles);
+    this.#strays.addAll(lists.strays);
+    this.#first ??= { firstSeq, firstTime };
+    this.#last = { lastTime, lastFile };
   }
 
   lists(): TallyLists {

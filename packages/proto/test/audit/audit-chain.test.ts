@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { AuditChain, DayFileName, phraseBreak, ZERO_HASH } from "@boxmaker/proto";
+import { AuditChain, type ChainEnd, DayFileName, Hash32, type OnRecord, phraseBreak, readLog, ZERO_HASH } from "@boxmaker/proto";
 import fc from "fast-check";
 import { DAMAGED_LOGS } from "./damaged-logs.ts";
 import { decision, LogBuilder, type LogFiles, linesOf, result, soundLog, started, stopped } from "./log-builder.ts";
-import { readMemory } from "./read-memory.ts";
+import { chunksOf, readMemory } from "./read-memory.ts";
 
 for (const { name, files, verdict } of DAMAGED_LOGS) {
   test(`the chain judges ${name}`, async () => {
@@ -183,4 +183,34 @@ test("random bytes never crash the chain, alone or after a sound log", async () 
     }),
     { numRuns: 300 },
   );
+});
+
+test("a chain that is taken up in the middle goes on from there, and can't tell how to accept a break", async () => {
+  const log = new LogBuilder().add(started(0), decision(1, "allowed"));
+  const [offset, after] = [log.offset, { seq: log.seq, sha256: Hash32.parse(log.prev), time: null }];
+  log.add(result(2, 1), stopped());
+  const rest = log.build().get("2026-01-05.jsonl")?.subarray(offset) ?? Buffer.alloc(0);
+  const name = DayFileName.parse("2026-01-05.jsonl");
+  const read = async (bytes: Buffer): Promise<{ end: ChainEnd; seqs: readonly number[]; offsets: readonly number[] }> => {
+    const seqs: number[] = [];
+    const offsets: number[] = [];
+    const onRecord: OnRecord = (record, place) => {
+      seqs.push(record.seq);
+      offsets.push(place.offset);
+    };
+    const end = await readLog([{ name, offset, chunks: chunksOf(bytes, 10) }], new AuditChain(onRecord, { after }));
+    return { end, seqs, offsets };
+  };
+  const { end, seqs, offsets } = await read(rest);
+  assert.deepEqual(end, { kind: "whole", head: { seq: 4, sha256: log.prev, time: "2026-01-05T08:00:00.000Z" } });
+  assert.deepEqual(
+    [seqs, offsets],
+    [
+      [3, 4],
+      [offset, offset + rest.indexOf("\n") + 1],
+    ],
+  );
+  const { end: broken } = await read(Buffer.concat([Buffer.from("nonsense\n"), rest]));
+  assert(broken.kind === "broken");
+  assert.deepEqual([broken.at.lastGood, broken.acceptance], [2, undefined]);
 });

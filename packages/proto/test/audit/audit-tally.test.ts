@@ -1,6 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { approval, decision, hashOf, LogBuilder, linesOf, result, soundLog, started, stopped } from "./log-builder.ts";
+import fc from "fast-check";
+import { AuditTally } from "../../src/index.ts";
+import {
+  approval,
+  decision,
+  hashOf,
+  LogBuilder,
+  type LogFiles,
+  linesOf,
+  result,
+  soundLog,
+  started,
+  stopped,
+} from "./log-builder.ts";
 import { readMemory } from "./read-memory.ts";
 
 const NOTHING = { total: 0, first: [] };
@@ -88,4 +101,60 @@ test("an accepted break is listed with what was given up, and what was open befo
   assert.equal(end.kind, "whole");
   assert.deepEqual(lists.acceptedBreaks, { total: 1, first: [{ seq: 6, file: log.file, line: 4, lines: 2, lastGood: 3 }] });
   assert.deepEqual([lists.records, lists.unansweredAsks, lists.unfinishedCalls], [4, seqs(2), seqs(3)]);
+});
+
+const events = fc.oneof(
+  fc.record({ kind: fc.constant("decision"), outcome: fc.constantFrom("allowed", "ask", "denied") }),
+  fc.record({ kind: fc.constant("approval"), of: fc.integer({ min: 1, max: 30 }), answer: fc.constantFrom("approved", "refused") }),
+  fc.record({ kind: fc.constant("result"), of: fc.integer({ min: 1, max: 30 }) }),
+  fc.record({ kind: fc.constant("day") }),
+  fc.record({ kind: fc.constant("clock"), hour: fc.integer({ min: 10, max: 23 }) }),
+  fc.record({ kind: fc.constant("torn") }),
+);
+type Event = typeof events extends fc.Arbitrary<infer E> ? E : never;
+
+function logOf(steps: readonly Event[]): LogFiles {
+  const log = new LogBuilder().add(started(0));
+  let day = 5;
+  for (const step of steps) {
+    if ("outcome" in step) log.add(decision(1, step.outcome as "allowed" | "ask" | "denied"));
+    else if ("answer" in step) log.add(approval(step.of, step.answer as "approved" | "refused"));
+    else if ("of" in step) log.add(result(step.of, 1));
+    else if ("hour" in step) log.time = `2026-01-04T${step.hour}:00:00.000Z`;
+    else if (step.kind === "day") log.day(`2026-01-${String(++day).padStart(2, "0")}`);
+    else {
+      const { offset } = log;
+      log.raw("half\n").add(log.recovery(offset, "half"));
+    }
+  }
+  return log.build();
+}
+
+test("what is counted file by file and joined is what is counted over the whole log", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(events, { maxLength: 40, size: "max" }), async (steps) => {
+      const { end, records, places, lists } = await readMemory(logOf(steps));
+      assert.equal(end.kind, "whole");
+      const parts = new Map<string, AuditTally>();
+      for (const [index, record] of records.entries()) {
+        const place = places[index];
+        assert.ok(place !== undefined);
+        const part = parts.get(place.file) ?? new AuditTally("part");
+        parts.set(place.file, part);
+        part.add(record, place);
+      }
+      const joined = new AuditTally();
+      for (const part of parts.values()) {
+        const counted = part.part();
+        assert.ok(counted !== undefined);
+        joined.join(structuredClone(counted));
+      }
+      assert.deepEqual(joined.lists(), lists);
+    }),
+  );
+});
+
+test("a part without a record has nothing to join, and says how much waits for an earlier one", () => {
+  const part = new AuditTally("part");
+  assert.deepEqual([part.part(), part.looseEnds], [undefined, 0]);
 });

@@ -14,12 +14,15 @@ import type { LogFiles } from "./log-builder.ts";
 export interface MemoryReading {
   readonly end: ChainEnd;
   readonly records: readonly AuditRecord[];
+  /** Where each of the records lies. */
+  readonly places: readonly LinePlace[];
   /** What reads as a record behind a break. */
   readonly doubtful: readonly AuditRecord[];
   readonly lists: TallyLists;
 }
 
-async function* chunksOf(bytes: Buffer, size: number): AsyncGenerator<Uint8Array, void, undefined> {
+/** The bytes in chunks of this size. */
+export async function* chunksOf(bytes: Buffer, size: number): AsyncGenerator<Uint8Array, void, undefined> {
   const buffer = Buffer.alloc(size);
   for (let start = 0; start < bytes.length; start += size) {
     // One buffer for all chunks, as the readers of files have it.
@@ -30,10 +33,12 @@ async function* chunksOf(bytes: Buffer, size: number): AsyncGenerator<Uint8Array
 
 export async function readMemory(files: LogFiles, chunkSize = 65_536): Promise<MemoryReading> {
   const records: AuditRecord[] = [];
+  const places: LinePlace[] = [];
   const tally = new AuditTally();
   const doubtful: AuditRecord[] = [];
   const onRecord = (record: AuditRecord, place: LinePlace): void => {
     records.push(record);
+    places.push(place);
     tally.add(record, place);
   };
   const chain = new AuditChain(onRecord, { onDoubtful: (record) => doubtful.push(record) });
@@ -43,5 +48,5 @@ export async function readMemory(files: LogFiles, chunkSize = 65_536): Promise<M
     chunks: chunksOf(files.get(name) ?? Buffer.alloc(0), chunkSize),
   }));
   const end = await readLog(sources, chain);
-  return { end, records, doubtful, lists: tally.lists() };
+  return { end, records, places, doubtful, lists: tally.lists() };
 }
