@@ -15,7 +15,19 @@ export { type ExplainedState, explanationBody } from "./explanation-body.ts";
 export type { Flow, Source } from "./flows.ts";
 export type { Outcome, Situation } from "./judged.ts";
 export { type Finding, type LintOptions, lint, type Oddity } from "./lint.ts";
-export { type GrantText, readSet } from "./read-set.ts";
+export { type ListedFile, LogFold, type PastRaise, type PastSession } from "./log-fold.ts";
+export { recordedCall, type TextOf, targetOf } from "./recorded-call.ts";
+export {
+  type ChangedDecision,
+  decisionAt,
+  type LogSources,
+  type PastOutcome,
+  type RecordedDecision,
+  type Replay,
+  type ReplayOptions,
+  replay,
+  type SkippedDecision,
+} from "./replay.ts";
 export { type Power, powersOf, type TableSituation } from "./table.ts";
 export {
   type CaseOutcome,

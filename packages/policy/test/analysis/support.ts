@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { Origin, SessionId, ToolCall, timestampFromMillis } from "@boxmaker/proto";
 import type { CallExplanation } from "../../src/analysis/index.ts";
-import { explain, readSet } from "../../src/analysis/index.ts";
+import { explain } from "../../src/analysis/index.ts";
+import { setFromTexts } from "../../src/grants/index.ts";
 import type { ValidGrantSet } from "../../src/rules/grant-set.ts";
 import { type StateFields, state } from "../rules/support.ts";
 
@@ -11,7 +12,10 @@ export const NOW = timestampFromMillis(Date.UTC(2026, 10, 1));
 
 /** The set that these texts make: `NAME.toml` holds the text, and its id is its name. */
 export function setOf(texts: Readonly<Record<string, string>>): ValidGrantSet {
-  const set = readSet(Object.entries(texts).map(([name, text]) => ({ file: `${name}.toml`, text: `id = "${name}"\n${text}` })));
+  const set = setFromTexts(
+    Object.entries(texts).map(([name, text]) => ({ file: `${name}.toml`, text: `id = "${name}"\n${text}` })),
+    [],
+  );
   assert.equal(set.kind, "valid", JSON.stringify(set));
   return set.kind === "valid" ? set : assert.fail();
 }

@@ -1,0 +1,232 @@
+/** The audit log decided again: from its own inputs, which must give its own outcomes (T6), or under other grants. */
+import {
+  type AuditRecord,
+  type AuditSeq,
+  type CallId,
+  canonicalJson,
+  type DecisionEvent,
+  type DenialReason,
+  type MatchedGrant,
+  millisFromTimestamp,
+  type SessionId,
+  type Timestamp,
+} from "@boxmaker/proto";
+import { type DecisionRecord, decide, POLICY_VERSION, type Verdict } from "../rules/decide.ts";
+import type { GrantSet, ValidGrantSet } from "../rules/grant-set.ts";
+import type { PolicyState } from "../rules/judge.ts";
+import { ANY_BOX } from "./circumstances.ts";
+import type { Situation } from "./judged.ts";
+import { type ListedFile, LogFold, type PastRaise } from "./log-fold.ts";
+import { argumentsTextOf, recordedCall, type TextOf, targetOf } from "./recorded-call.ts";
+
+/** Where the texts come from that a log names by hash. */
+export interface LogSources {
+  /** Long arguments. */
+  readonly textOf: TextOf;
+  /** The set that these files made, as it was checked then; `undefined` where a text is missing. Called once for each set. */
+  readonly setOf: (files: readonly ListedFile[]) => GrantSet | undefined;
+}
+
+/** What one decision came to. */
+export interface PastOutcome {
+  readonly outcome: DecisionEvent["outcome"];
+  readonly reason: DenialReason | null;
+  readonly grant: string | null;
+}
+
+/** A decision that comes out differently. `fields` are those of its record that differ. */
+export interface ChangedDecision {
+  readonly seq: AuditSeq;
+  readonly session: SessionId;
+  readonly call: CallId;
+  readonly tool: string;
+  readonly target: string;
+  readonly before: PastOutcome;
+  readonly after: PastOutcome;
+  readonly fields: readonly string[];
+  /** Whether the call gets more than it got. */
+  readonly wider: boolean;
+}
+
+/** A decision that wasn't taken again, and why: not policy's own, of another version of policy, or with a text missing. */
+export interface SkippedDecision {
+  readonly seq: AuditSeq;
+  readonly why: "not_policy" | "policy_version" | "text_missing" | "session_unknown";
+}
+
+export interface Replay {
+  readonly decided: number;
+  readonly same: number;
+  readonly changed: readonly ChangedDecision[];
+  readonly skipped: readonly SkippedDecision[];
+}
+
+export interface ReplayOptions {
+  /** Decide by these grants; by those that were in force where it's left out. */
+  readonly with?: ValidGrantSet;
+  /** Leave out decisions before this time. */
+  readonly since?: Timestamp;
+}
+
+/** Denials that aren't a matter of grants: the box was stopping, short of space, or asked too much. */
+const NOT_POLICY: ReadonlySet<DenialReason> = new Set([
+  "audit_unavailable",
+  "low_space",
+  "throttled",
+  "shutting_down",
+  "grants_invalid",
+]);
+
+/** Sets by the files that make them up. */
+class Sets {
+  readonly #sources: LogSources;
+  readonly #known = new Map<string, ValidGrantSet | undefined>();
+
+  constructor(sources: LogSources) {
+    this.#sources = sources;
+  }
+
+  of(files: readonly ListedFile[]): ValidGrantSet | undefined {
+    const key = canonicalJson(files.map(({ file, sha256 }) => ({ file, sha256 })));
+    if (!this.#known.has(key)) {
+      const set = this.#sources.setOf(files);
+      this.#known.set(key, set?.kind === "valid" ? set : undefined);
+    }
+    return this.#known.get(key);
+  }
+}
+
+/** One decision with what it was taken from. */
+interface PastDecision {
+  readonly record: AuditRecord;
+  readonly event: DecisionEvent;
+  readonly fold: LogFold;
+}
+
+/** Uses as the record has them: what it doesn't list had no bearing. */
+function recordedUses({ uses_left }: DecisionEvent, { grants }: ValidGrantSet): PolicyState["usesSpent"] {
+  const left = new Map(uses_left.map((entry) => [entry.grant, entry.left]));
+  const uses = new Map(grants.map(({ grant }) => [grant.id, grant.uses]));
+  return (id) => Math.max(0, (uses.get(id) ?? 0) - (left.get(id) ?? 0));
+}
+
+/** By the record's own inputs, or, where other grants are tried, by what the log knew at that moment of whatever they name. */
+function stateOf({ event, fold }: PastDecision, set: ValidGrantSet, isOther: boolean): PolicyState | undefined {
+  const session = fold.session(event.session);
+  if (session === undefined) return undefined;
+  const { origin, ceiling } = session;
+  return {
+    label: event.before,
+    origin,
+    ceiling,
+    usesSpent: isOther ? (id) => fold.usesSpent(id) : recordedUses(event, set),
+    pathLabels: isOther ? fold.pathLabels : event.path_labels,
+  };
+}
+
+type Retaken =
+  | { readonly kind: "decided"; readonly verdict: Verdict }
+  | { readonly kind: "skipped"; readonly why: SkippedDecision["why"] };
+
+function decideAgain(past: PastDecision, sets: Sets, sources: LogSources, other: ValidGrantSet | undefined): Retaken {
+  const { event, fold } = past;
+  if (event.reason !== null && NOT_POLICY.has(event.reason)) return { kind: "skipped", why: "not_policy" };
+  if (other === undefined && event.policy_version !== POLICY_VERSION) return { kind: "skipped", why: "policy_version" };
+  const text = argumentsTextOf(event, sources.textOf);
+  const set = other ?? sets.of(fold.files);
+  if (text === undefined || set === undefined) return { kind: "skipped", why: "text_missing" };
+  const state = stateOf(past, set, other !== undefined);
+  if (state === undefined) return { kind: "skipped", why: "session_unknown" };
+  const { session, call, tool, now, run } = event;
+  const box = run === null ? ANY_BOX : { runtime: run.runtime, image: run.image };
+  return { kind: "decided", verdict: decide({ session, call, tool, argumentsText: text }, set, state, now, box) };
+}
+
+function sortedMatches(matched: readonly MatchedGrant[]): readonly MatchedGrant[] {
+  return matched.toSorted((a, b) => (a.grant < b.grant ? -1 : 1));
+}
+
+/** The parts of a record that a decision made, in a form that can be compared. */
+function partsOf(record: Omit<DecisionRecord, "arguments">, spends: string | null): Readonly<Record<string, unknown>> {
+  const { outcome, reason, grant, grant_sha256, label, raises, run } = record;
+  return { outcome, reason, grant, grant_sha256, label, raises, spends, run, matched: sortedMatches(record.matched) };
+}
+
+function differingFields(event: DecisionEvent, verdict: Verdict): readonly string[] {
+  const before = partsOf(event, event.spends);
+  const after = partsOf(verdict.record, verdict.kind === "allowed" ? verdict.uses : null);
+  return Object.keys(before).filter((key) => canonicalJson(before[key]) !== canonicalJson(after[key]));
+}
+
+/** Under other grants, hashes and names of grants are bound to differ: what counts is what the call gets. */
+const EFFECTS: readonly string[] = ["outcome", "reason", "label", "raises", "run"];
+
+const LENIENCE = { denied: 0, ask: 1, allowed: 2 } as const;
+
+function outcomeOf({ outcome, reason, grant }: Pick<DecisionEvent, "outcome" | "reason" | "grant">): PastOutcome {
+  return { outcome, reason, grant };
+}
+
+/** Each decision of the log with the fold up to it, in order. */
+function* pastDecisions(records: Iterable<AuditRecord>, since: Timestamp | undefined): Generator<PastDecision> {
+  const fold = new LogFold();
+  const from = since === undefined ? 0 : millisFromTimestamp(since);
+  for (const record of records) {
+    const { event } = record;
+    if (event.kind === "decision" && millisFromTimestamp(record.time) >= from) yield { record, event, fold };
+    fold.apply(record);
+  }
+}
+
+/** Takes every decision of the log again. Records must be all of the log from its start, in order: earlier ones say what held later. */
+export function replay(records: Iterable<AuditRecord>, sources: LogSources, options: ReplayOptions = {}): Replay {
+  const sets = new Sets(sources);
+  const changed: ChangedDecision[] = [];
+  const skipped: SkippedDecision[] = [];
+  let decided = 0;
+  for (const past of pastDecisions(records, options.since)) {
+    const { record, event } = past;
+    const { seq } = record;
+    const again = decideAgain(past, sets, sources, options.with);
+    if (again.kind === "skipped") {
+      skipped.push({ seq, why: again.why });
+      continue;
+    }
+    decided++;
+    const differing = differingFields(event, again.verdict);
+    const fields = options.with === undefined ? differing : differing.filter((field) => EFFECTS.includes(field));
+    if (fields.length === 0) continue;
+    const { session, call, tool } = event;
+    const after = outcomeOf(again.verdict.record);
+    const wider = LENIENCE[after.outcome] > LENIENCE[event.outcome];
+    changed.push({ seq, session, call, tool, target: targetOf(event), before: outcomeOf(event), after, fields, wider });
+  }
+  return { decided, same: decided - changed.length, changed, skipped };
+}
+
+/** One decision of the past with everything that it was taken from. `situation` is null where its arguments can't be read any more. */
+export interface RecordedDecision {
+  readonly record: AuditRecord;
+  readonly event: DecisionEvent;
+  readonly situation: Situation | null;
+  /** The calls that had raised the session's state by then. */
+  readonly raisedBy: readonly PastRaise[];
+  /** The files in force. */
+  readonly files: readonly ListedFile[];
+}
+
+/** Finds the decision with this seq; `undefined` where the log has none. Its situation can be explained like one of today. */
+export function decisionAt(records: Iterable<AuditRecord>, sources: LogSources, seq: AuditSeq): RecordedDecision | undefined {
+  const sets = new Sets(sources);
+  for (const past of pastDecisions(records, undefined)) {
+    const { record, event, fold } = past;
+    if (record.seq !== seq) continue;
+    const call = recordedCall(event, sources.textOf);
+    const set = sets.of(fold.files);
+    const state = set === undefined ? undefined : stateOf(past, set, false);
+    const { session, now } = event;
+    const situation = call === undefined || set === undefined || state === undefined ? null : { call, session, set, state, now };
+    return { record, event, situation, raisedBy: fold.session(session)?.raisedBy ?? [], files: fold.files };
+  }
+  return undefined;
+}

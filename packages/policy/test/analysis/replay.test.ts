@@ -1,0 +1,172 @@
+/** T6, and the log decided again under other grants. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { AuditRecord } from "@boxmaker/proto";
+import fc from "fast-check";
+import { decisionAt, explain, replay } from "../../src/analysis/index.ts";
+import { callOf, grantText, setOf } from "./support.ts";
+import { TestLog } from "./test-log.ts";
+
+const GRANTS = {
+  notes: grantText("read_file", "auto", ["/srv/notes"]),
+  keys: grantText("read_file", "auto", ["/srv/keys"], 'label = "secret"'),
+  drafts: grantText("write_file", "auto", ["/srv/drafts"]),
+  read: grantText("read_file", "auto", ["/srv/drafts"]),
+  build: grantText("shell", "ask", ["/srv/work"]),
+  web: grantText("http_fetch", "auto", ["example.com"], "uses = 3"),
+};
+
+const CALLS = [
+  callOf("read_file", { path: "/srv/notes/a" }),
+  callOf("read_file", { path: "/srv/keys/a" }),
+  callOf("read_file", { path: "/srv/drafts/a" }),
+  callOf("write_file", { path: "/srv/drafts/a", content: "x" }),
+  callOf("shell", { command: "make", cwd: "/srv/work" }),
+  callOf("http_fetch", { url: "https://example.com/" }),
+  callOf("http_fetch", { url: "https://elsewhere.example/" }),
+];
+
+function someLog(calls: readonly (typeof CALLS)[number][] = CALLS): TestLog {
+  const log = new TestLog();
+  log.use(setOf(GRANTS));
+  log.open("chat-1");
+  for (const call of calls) log.decide("chat-1", call);
+  return log;
+}
+
+/** A decision with something else in its record. */
+function tamper(record: AuditRecord, change: Readonly<Record<string, unknown>>): AuditRecord {
+  return AuditRecord.parse({ ...record, event: { ...record.event, ...change } });
+}
+
+describe("replay()", () => {
+  test("T6: any log, decided again from its own inputs, gives the same outcomes", () => {
+    const step = fc.record({
+      session: fc.constantFrom("chat-1", "chat-2", "mm-3"),
+      call: fc.constantFrom(...CALLS),
+      approves: fc.boolean(),
+    });
+    const change = fc.constantFrom<keyof typeof GRANTS | null>(null, null, null, "web", "drafts", "build");
+    fc.assert(
+      fc.property(fc.array(fc.tuple(step, change), { maxLength: 30 }), (steps) => {
+        const log = new TestLog();
+        log.use(setOf(GRANTS));
+        log.open("chat-1");
+        log.open("chat-2", { ceiling: "private" });
+        log.open("mm-3", { origin: "gateway", ceiling: "public" });
+        for (const [{ session, call, approves }, without] of steps) {
+          if (without !== null) log.use(setOf(Object.fromEntries(Object.entries(GRANTS).filter(([id]) => id !== without))));
+          const { seq, verdict } = log.decide(session, call);
+          if (verdict.kind === "ask" && approves) log.approve(seq);
+        }
+        const { decided, same, changed, skipped } = replay(log.records, log.sources);
+        assert.deepEqual([decided, same, changed, skipped], [steps.length, steps.length, [], []]);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  test("T6: finds each record whose outcome isn't what its inputs give", () => {
+    const { records, sources } = someLog([...CALLS.slice(5), ...CALLS]);
+    const changes = [
+      { outcome: "allowed", reason: null },
+      { before: { taint: "public", untrusted: false } },
+      { uses_left: [{ grant: "web", left: 0 }] },
+      { raises: { taint: "public", untrusted: false } },
+      { spends: "web" },
+      { label: { taint: "public", untrusted: false } },
+      { matched: [] },
+      { grant: "other" },
+    ];
+    for (const change of changes) {
+      const found = records.some((record, index) => {
+        if (record.event.kind !== "decision") return false;
+        const bad = tamper(record, change);
+        if (JSON.stringify(bad) === JSON.stringify(record)) return false;
+        return replay(records.with(index, bad), sources).changed.some(({ seq }) => seq === record.seq);
+      });
+      assert.ok(found, JSON.stringify(change));
+    }
+  });
+
+  test("skips what isn't a matter of grants, what another version decided, and what has lost a text, and says so", () => {
+    const { records, sources } = someLog();
+    const decisions = records.filter(({ event }) => event.kind === "decision");
+    const [first, second] = decisions;
+    assert.ok(first !== undefined && second !== undefined);
+    const odd = records.map((record) => {
+      if (record === first) return tamper(record, { outcome: "denied", reason: "throttled", raises: null, run: null });
+      return record === second ? tamper(record, { policy_version: 99 }) : record;
+    });
+    assert.deepEqual(replay(odd, sources).skipped, [
+      { seq: first.seq, why: "not_policy" },
+      { seq: second.seq, why: "policy_version" },
+    ]);
+    const lost = replay(records, { ...sources, setOf: () => undefined });
+    assert.deepEqual([lost.decided, new Set(lost.skipped.map(({ why }) => why))], [0, new Set(["text_missing"])]);
+  });
+
+  test("says under other grants which calls get more, and which less", () => {
+    const { records, sources } = someLog();
+    const other = setOf({
+      ...GRANTS,
+      notes: grantText("read_file", "deny", ["/srv/notes"]),
+      build: grantText("shell", "auto", ["/srv/work"], 'max_taint = "secret"', 'if_untrusted = "auto"'),
+    });
+    const { changed, decided, same } = replay(records, sources, { with: other });
+    assert.deepEqual(
+      changed.map(({ tool, target, before, after, wider }) => [`${tool} ${target}`, before.outcome, after.outcome, wider]),
+      [
+        ["read_file /srv/notes/a", "allowed", "denied", false],
+        ["shell make in /srv/work", "denied", "allowed", true],
+      ],
+    );
+    assert.equal(decided, same + 2);
+  });
+
+  test("takes only decisions from a time on, with the state that earlier ones left", () => {
+    const { records, sources } = someLog();
+    const third = records.filter(({ event }) => event.kind === "decision")[2];
+    assert.ok(third !== undefined);
+    const { decided, same } = replay(records, sources, { since: third.time });
+    assert.deepEqual([decided, same], [CALLS.length - 2, CALLS.length - 2]);
+  });
+
+  test("counts uses and path labels of the log where grants that it never saw ask for them", () => {
+    const log = new TestLog();
+    log.use(setOf(GRANTS));
+    log.open("chat-1");
+    log.decide("chat-1", callOf("read_file", { path: "/srv/keys/a" }));
+    log.use(setOf({ ...GRANTS, drafts: grantText("write_file", "auto", ["/srv/drafts"], 'max_taint = "secret"') }));
+    log.decide("chat-1", callOf("write_file", { path: "/srv/drafts/a", content: "x" }));
+    log.open("chat-2", { ceiling: "private" });
+    log.decide("chat-2", callOf("http_fetch", { url: "https://example.com/" }));
+    const { seq } = log.decide("chat-2", callOf("shell", { command: "ls", cwd: "/srv/drafts" }));
+    const other = setOf({ sh: grantText("shell", "auto", ["/srv/drafts"], 'if_untrusted = "auto"', 'max_taint = "secret"') });
+    const changed = replay(log.records, log.sources, { with: other }).changed.find((each) => each.seq === seq);
+    assert.deepEqual([changed?.before.reason, changed?.after.reason], ["no_grant", "audience"]);
+  });
+});
+
+describe("decisionAt()", () => {
+  test("gives a past decision's whole situation, which explains as it was decided", () => {
+    const { records, sources } = someLog();
+    const denied = records.find(({ event }) => event.kind === "decision" && event.tool === "http_fetch");
+    assert.ok(denied !== undefined);
+    const found = decisionAt(records, sources, denied.seq);
+    assert.ok(found !== undefined && found.situation !== null);
+    const { outcome, reason, matched } = explain(found.situation);
+    assert.deepEqual([outcome, reason, matched[0]?.because], ["denied", "taint", "max_taint"]);
+    assert.deepEqual(
+      found.raisedBy.map(({ tool, after }) => `${tool} ${after.taint}`),
+      ["read_file private", "read_file secret"],
+    );
+  });
+
+  test("has nothing for a seq that is no decision", () => {
+    const { records, sources } = someLog();
+    const [first] = records;
+    assert.ok(first !== undefined);
+    assert.equal(decisionAt(records, sources, first.seq), undefined);
+  });
+});
