@@ -1,6 +1,7 @@
 /** From a TOML text to a value of one shape, or everything that is wrong with it. */
 import { escapeText } from "@boxmaker/proto";
 import type { z } from "zod";
+import { describeExpectation, describeIssue } from "./describe-issue.ts";
 import { readToml, type TomlPath } from "./read-toml.ts";
 
 /** One fault: the line (from 1) and one printable line of text. */
@@ -22,14 +23,15 @@ function describe(issue: z.core.$ZodIssue): { path: TomlPath; problem: string }[
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => ({ path: [...path, key], problem: `unknown key "${key}"` }));
   }
-  return [{ path, problem: path.length === 0 ? issue.message : `${path.join(".")}: ${issue.message}` }];
+  const problem = describeIssue(issue);
+  return [{ path, problem: path.length === 0 ? problem : `${path.join(".")}: ${problem}` }];
 }
 
 /** Reads `text` and checks it against `schema`; all problems at once, in the order of their lines. */
 export function parseToml<T>(schema: z.ZodType<T>, text: string): TomlParsed<T> {
   const reading = readToml(text);
   if (reading.kind === "invalid") return { kind: "invalid", problems: [{ line: reading.line, problem: reading.problem }] };
-  const result = schema.safeParse(reading.value);
+  const result = schema.safeParse(reading.value, { error: describeExpectation, reportInput: true });
   if (result.success) return { kind: "ok", value: result.data, lineOf: reading.lineOf };
   const problems = result.error.issues
     .flatMap(describe)

@@ -65,6 +65,45 @@ test("parseToml() reports all problems at once, in the order of their lines, on 
   assert.equal(parsed.problems[4]?.problem, 'unknown key "new\\u000aline"');
 });
 
+test("parseToml() says what was expected and what stands there", () => {
+  const schema = z.strictObject({
+    enum: z.enum(["a", "b"]),
+    one: z.literal("x"),
+    text: z.string(),
+    list: z.array(z.int().min(2).max(4)),
+    flag: z.boolean(),
+    time: z.date(),
+    table: z.strictObject({}),
+    named: z.record(z.string(), z.boolean()),
+    words: z.string().refine(() => false, "expected words"),
+    table2: z.strictObject({}).refine(() => false, "expected another table"),
+    gone: z.string(),
+  });
+  const parsed = parseToml(
+    schema,
+    'enum = "c"\none = 1\ntext = 2\nlist = [1, 5, "3"]\nflag = "no"\ntime = true\ntable = "t"\nnamed = []\nwords = "w"\ntable2 = {}\n',
+  );
+  assert.ok(parsed.kind === "invalid");
+  assert.deepEqual(
+    parsed.problems.map(({ problem }) => problem),
+    [
+      'enum: expected one of "a", "b", got "c"',
+      "gone: missing, expected a text in quotes",
+      'one: expected "x", got 1',
+      "text: expected a text in quotes, got 2",
+      "list.0: expected 2 or more, got 1",
+      "list.1: expected 4 at most, got 5",
+      'list.2: expected a number, got "3"',
+      'flag: expected true or false, got "no"',
+      "time: expected a time, got true",
+      'table: expected a table, got "t"',
+      "named: expected a table, got a list",
+      'words: expected words, got "w"',
+      "table2: expected another table",
+    ],
+  );
+});
+
 test("parseToml() gives the value and its lines where all is well", () => {
   const parsed = parseToml(z.strictObject({ t: z.date() }), "t = 2027-01-01T00:00:00Z");
   assert.ok(parsed.kind === "ok");

@@ -60,7 +60,7 @@ export type Example = z.infer<typeof Example>;
 /** The keys of a grant file. What may be left out depends on tool and mode, see {@link completeGrant}. */
 export const GRANT_FILE_KEYS = {
   id: z.string().regex(/^[a-z0-9-]{1,64}$/u, "expected 1 to 64 of a-z, 0-9 and '-'"),
-  tool: z.string().pipe(z.enum(ToolName.options, `unknown tool, expected one of ${ToolName.options.join(", ")}`)),
+  tool: ToolName,
   mode: Effect,
   max_taint: DataClass.optional(),
   if_untrusted: Effect.optional(),

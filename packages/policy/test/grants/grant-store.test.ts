@@ -63,7 +63,7 @@ describe("GrantStore.current()", () => {
     directory.write("a.toml", `colour = 1\n${grantText("A", "/srv/a")}`);
     assert.deepEqual(await problemsOf(directory.store()), [
       'a.toml:1: unknown key "colour"',
-      "a.toml:2: id: expected 1 to 64 of a-z, 0-9 and '-'",
+      `a.toml:2: id: expected 1 to 64 of a-z, 0-9 and '-', got "A"`,
       'b.toml:6: unknown key "x"',
     ]);
   });

@@ -43,8 +43,16 @@ describe("parseToolsFile() refuses", () => {
     ["text that isn't TOML", '[shell]\notherwise = "ask', [/^2: not TOML: /u]],
     ["an unknown tool", '[rm]\notherwise = "ask"\n', [/^1: unknown key "rm"$/u]],
     ["an unknown key", '[shell]\notherwise = "ask"\nuses = 1\n', [/^3: unknown key "uses"$/u]],
-    ["a table that says nothing", '[shell]\nlabel = "secret"\n', [/^1: shell\.otherwise: /u]],
-    ["a call that nobody sees", '[shell]\notherwise = "auto"\n', [/^2: shell\.otherwise: .*"ask"\|"deny"/u]],
+    [
+      "a table that says nothing",
+      '[shell]\nlabel = "secret"\n',
+      [/^1: shell\.otherwise: missing, expected one of "ask", "deny"$/u],
+    ],
+    [
+      "a call that nobody sees",
+      '[shell]\notherwise = "auto"\n',
+      [/^2: shell\.otherwise: expected one of "ask", "deny", got "auto"$/u],
+    ],
     ["a class that doesn't exist", '[shell]\notherwise = "ask"\nlabel = "top"\n', [/^3: shell\.label: /u]],
     ["a text for a truth value", '[shell]\notherwise = "ask"\nuntrusted = "yes"\n', [/^3: shell\.untrusted: /u]],
     [
