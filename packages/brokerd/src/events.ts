@@ -1,14 +1,28 @@
 /** Every line that brokerd logs, one function per event, so that names and fields stay the same. */
 import type { Log } from "@boxmaker/edge/log";
-import type { AbsPath, ApprovalId, AuditSeq, CallId, DenialReason, GrantProblem, Origin, SessionId } from "@boxmaker/proto";
+import {
+  type AbsPath,
+  type ApprovalId,
+  type AuditSeq,
+  type CallId,
+  type DenialReason,
+  type GrantProblem,
+  type Hash32,
+  type Origin,
+  type SessionId,
+  sha256,
+} from "@boxmaker/proto";
 
 /** Which socket a connection came from. */
 export type SocketName = "broker" | "broker-mcp" | "admin";
 
+/** Sets of problems that are remembered as printed. */
+const MAX_PRINTED = 1000;
+
 /** The typed face of the log. Texts of peers, tools and models are quoted and escaped by the log itself. */
 export class Events {
   readonly #log: Log;
-  #lastProblems = "";
+  readonly #printedProblems = new Set<Hash32>();
 
   constructor(log: Log) {
     this.#log = log;
@@ -55,15 +69,17 @@ export class Events {
 
   /** Each distinct set of problems is printed once, until the grants are valid again. */
   grantsInvalid(problems: readonly GrantProblem[]): void {
-    const text = JSON.stringify(problems);
-    if (text === this.#lastProblems) return;
-    this.#lastProblems = text;
+    const set = sha256(JSON.stringify(problems));
+    if (this.#printedProblems.has(set)) return;
+    // Whoever changes the files as often sees a set twice.
+    if (this.#printedProblems.size >= MAX_PRINTED) this.#printedProblems.clear();
+    this.#printedProblems.add(set);
     for (const { file, line, problem } of problems)
       this.#log.error("grants-invalid", { file, line, problem, see: "docs/runbook.md#grants-invalid" });
   }
 
   grantsValid(): void {
-    this.#lastProblems = "";
+    this.#printedProblems.clear();
   }
 
   ledgerStopped(cause: unknown): void {
