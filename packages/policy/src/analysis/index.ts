@@ -1,6 +1,7 @@
 /** What an owner asks of their grants, answered by the same rules that decide. Nothing here can let a call run. */
 
 export { type Aspect, diffSets, type SetDifference, type StateChange, type TargetChange } from "./diff.ts";
+export { type ExactGrant, type ExactLimits, exactGrant, restrictionsOn } from "./exact-grant.ts";
 export {
   type Because,
   type CallExplanation,
@@ -13,6 +14,7 @@ export {
 } from "./explain.ts";
 export { type ExplainedState, explanationBody } from "./explanation-body.ts";
 export type { Flow, Source } from "./flows.ts";
+export { type GrantDraft, loadDraft } from "./grant-text.ts";
 export type { Outcome, Situation } from "./judged.ts";
 export { type Finding, type LintOptions, lint, type Oddity } from "./lint.ts";
 export { type ListedFile, LogFold, type PastRaise, type PastSession } from "./log-fold.ts";
