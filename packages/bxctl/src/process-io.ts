@@ -21,5 +21,5 @@ export interface ProcessIo {
   readonly onInterrupt: (listener: () => void) => Disposable;
 }
 
-/** How a command ends: done; failed or denied; called in a way it doesn't understand. */
-export type ExitStatus = 0 | 1 | 2;
+/** How a command ends: done; failed or denied; called in a way it doesn't understand. 10 and 20: what was asked about asks, or is denied. */
+export type ExitStatus = 0 | 1 | 2 | 10 | 20;

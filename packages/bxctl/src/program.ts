@@ -4,6 +4,7 @@ import type { PlaceFlags } from "./box/places.ts";
 import type { ExitStatus, ProcessIo } from "./process-io.ts";
 import { addAuditCommands } from "./program/audit-commands.ts";
 import { CommandLine } from "./program/command-line.ts";
+import { addGrantsCommands } from "./program/grants-commands.ts";
 
 const VERSION = "0.1.0";
 
@@ -81,19 +82,7 @@ function buildProgram(io: ProcessIo, finish: (status: ExitStatus) => void): Comm
       finish(await refuseCommand({ socket: line.placesOf(command).adminSocket, ...(await line.screens()) }, id, reason));
     });
 
-  line
-    .add(
-      line.group("grants", "what the model may do"),
-      "check",
-      "whether brokerd can use the grants as they are on disk",
-      "bxctl grants check",
-    )
-    .option("--json", "one line of JSON")
-    .action(async ({ json = false }: Flags, command: Command) => {
-      const { checkGrants } = await import("./box/box-commands.ts");
-      finish(await checkGrants({ places: line.placesOf(command), json, ...(await line.screens()) }));
-    });
-
+  addGrantsCommands(line);
   addAuditCommands(line);
 
   line

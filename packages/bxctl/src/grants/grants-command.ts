@@ -1,0 +1,66 @@
+/** What the commands about grants have in common: where they read and write, and the set of grants that they are about. */
+import { resolve } from "node:path";
+import { systemClock } from "@boxmaker/edge/log";
+import type { ValidGrantSet } from "@boxmaker/policy";
+import { GrantStore } from "@boxmaker/policy/grants";
+import { AbsPath, escapeText, quoteText, type Timestamp, timestampFromMillis } from "@boxmaker/proto";
+import { type BrokerConfig, readBrokerConfig } from "../box/broker-config.ts";
+import type { Places } from "../box/places.ts";
+import type { ExitStatus } from "../process-io.ts";
+import type { Screen } from "../terminal/screen.ts";
+
+export interface GrantsCommand {
+  readonly places: Places;
+  readonly out: Screen;
+  readonly err: Screen;
+  readonly json: boolean;
+}
+
+/** A command ends with this; what is to be said has been said. */
+export interface Ended {
+  readonly kind: "ended";
+  readonly status: ExitStatus;
+}
+
+export type Loaded = { readonly kind: "ok"; readonly set: ValidGrantSet; readonly config: BrokerConfig } | Ended;
+
+/** Says one line, and how the command ends. */
+export function end({ err }: Pick<GrantsCommand, "err">, status: ExitStatus, problem: string): Ended {
+  err.line(`bxctl: ${problem}`);
+  return { kind: "ended", status };
+}
+
+/** The time that grants are judged at. */
+export function presentTime(): Timestamp {
+  return timestampFromMillis(systemClock.now());
+}
+
+/** Reads the box's configuration, or ends with what is wrong. */
+export async function loadConfig(command: GrantsCommand): Promise<{ readonly kind: "ok"; readonly config: BrokerConfig } | Ended> {
+  const reading = await readBrokerConfig(command.places.home);
+  return reading.kind === "ok" ? reading : end(command, 1, reading.problem);
+}
+
+/**
+ * Reads a grants directory with every check that brokerd makes, but for those of its runtime.
+ *
+ * @param directory as typed; the box's own unless given
+ */
+export async function loadSet(command: GrantsCommand, config: BrokerConfig, directory: string | undefined): Promise<Loaded> {
+  const path = directory === undefined ? config.grants : AbsPath.safeParse(resolve(directory)).data;
+  if (path === undefined) return end(command, 2, `${quoteText(directory ?? "")} can't be the path of a grants directory`);
+  const { tools, labels, forbidden } = config;
+  const set = await new GrantStore({ directory: path, tools, labels, forbidden, clock: systemClock }).current();
+  if (set.kind === "valid") return { kind: "ok", set, config };
+  for (const { file, line, problem } of set.problems) {
+    command.err.line(`${escapeText(file)}${line === 0 ? "" : `:${line}`}: ${escapeText(problem)}`);
+  }
+  const count = `${set.problems.length} ${set.problems.length === 1 ? "fault" : "faults"}`;
+  return end(command, 1, `${quoteText(path)}: ${count}: by these grants every call is denied; see docs/runbook.md#grants-invalid`);
+}
+
+/** The box's own grants, or those in a directory that was typed. */
+export async function loadOwn(command: GrantsCommand, directory: string | undefined): Promise<Loaded> {
+  const reading = await loadConfig(command);
+  return reading.kind === "ended" ? reading : await loadSet(command, reading.config, directory);
+}
