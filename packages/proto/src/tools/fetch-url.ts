@@ -7,10 +7,11 @@ const SHAPE = /^(https?):\/\/([^/?#:@\\]+)(?::([0-9]+))?\/[\x21-\x7e]*$/u;
 const DEFAULT_PORT: Readonly<Record<string, string>> = { http: "80", https: "443" };
 
 function hostOf(text: string): Host | undefined {
-  if (text.length > MAX_URL_BYTES || !/^[\x21-\x7e]+$/u.test(text) || /[\\#]/u.test(text)) return undefined;
+  if (text.length > MAX_URL_BYTES || /[\\#]/u.test(text)) return undefined;
   const match = SHAPE.exec(text);
-  const [, scheme = "", authority = "", port] = match ?? [];
-  if (match === null || (port !== undefined && port !== DEFAULT_PORT[scheme])) return undefined;
+  if (match === null) return undefined;
+  const [, scheme = "", authority = "", port] = match;
+  if (port !== undefined && port !== DEFAULT_PORT[scheme]) return undefined;
   const host = Host.safeParse(authority);
   if (!host.success || !URL.canParse(text) || new URL(text).hostname !== authority) return undefined;
   return host.data;
