@@ -5,6 +5,10 @@ import { type GrantFiles, isSameStamp, type Looked, type Stamp } from "./grant-f
 
 /** The largest grant file, in bytes. */
 export const MAX_GRANT_BYTES = 256 * 1024;
+/** The most grant files. Each decision looks at all of them. */
+export const MAX_GRANT_FILES = 20_000;
+/** The most bytes that the grant files may have together: they are kept in memory. */
+export const MAX_GRANTS_BYTES = 64 * 1024 * 1024;
 
 const GROUP_OR_OTHERS_WRITE = 0o022n;
 const STICKY = 0o1000n;
@@ -128,6 +132,11 @@ function lookBeside({ name, path: written }: FileBeside, files: GrantFiles, owne
   return { folder, entry: { name, path, shown: escapeText(written), looked }, problems };
 }
 
+/** A file that is too large by itself is a problem of its own, and isn't read. */
+function sizeOf(looked: DirectoryEntry["looked"]): bigint {
+  return looked.kind === "file" && looked.size <= BigInt(MAX_GRANT_BYTES) ? looked.size : 0n;
+}
+
 function compareNames(a: DirectoryEntry, b: DirectoryEntry): number {
   return a.name < b.name ? -1 : 1;
 }
@@ -147,7 +156,11 @@ function lookAtDirectory(directory: AbsPath, files: GrantFiles, owner: number): 
   if (found.kind !== "directory") return problem("is no folder");
   const listing = files.list(real);
   if (listing.kind === "unreadable") return problem(`can't be listed (${listing.code})`);
-  const entries = listing.names.filter(doesCount).map((name) => lookAtEntry(directory, real, name, files));
+  const names = listing.names.filter(doesCount);
+  if (names.length > MAX_GRANT_FILES) return problem(`holds ${names.length} grant files, expected ${MAX_GRANT_FILES} at most`);
+  const entries = names.map((name) => lookAtEntry(directory, real, name, files));
+  const bytes = entries.reduce((sum, { looked }) => sum + sizeOf(looked), 0n);
+  if (bytes > MAX_GRANTS_BYTES) return problem(`holds ${bytes} bytes of grant files, expected ${MAX_GRANTS_BYTES} at most`);
   return { problems: trustProblems(directory, real, found, files, owner), directory: found, entries };
 }
 

@@ -1,9 +1,10 @@
 /** When grants are read again, and how long that waits. */
 import assert from "node:assert/strict";
-import { mkdirSync, renameSync, rmSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { linkSync, mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
-import type { GrantFiles } from "../../src/grants/grant-files.ts";
+import { AbsPath } from "@boxmaker/proto";
+import { type GrantFiles, realGrantFiles } from "../../src/grants/grant-files.ts";
 import { QUIET_MS, SETTLE_MS } from "../../src/grants/grant-store.ts";
 import { CountingFiles, grantText, idsOf, problemsOf, TempDirectory, TestClock } from "./temp-directory.ts";
 
@@ -30,6 +31,15 @@ describe("GrantStore.current() notices at the next call", () => {
           utimesSync(path, mtime, mtime);
         }),
       ["x", "b"],
+    ],
+    [
+      "an edit through another name of the same file",
+      (directory) => {
+        const second = join(directory.path, "second-name");
+        linkSync(join(directory.path, "a.toml"), second);
+        directory.untilStampChanges("a.toml", () => writeFileSync(second, grantText("h", "/srv/a")));
+      },
+      ["h", "b"],
     ],
     [
       "an editor's save: written aside, renamed over",
@@ -62,6 +72,56 @@ describe("GrantStore.current() notices at the next call", () => {
       assert.deepEqual(idsOf(await store.current()), expected);
     });
   }
+});
+
+describe("GrantStore.current() notices at the next call, where the directory is named through a link,", () => {
+  for (const place of ["the directory", "a folder that it lies in"]) {
+    test(`that the link in the place of ${place} leads elsewhere`, async () => {
+      using home = new TempDirectory();
+      for (const name of ["one", "two"]) {
+        mkdirSync(join(home.path, name, "grants"), { recursive: true, mode: 0o700 });
+        home.write(`${name}/grants/${name}.toml`, grantText(name, `/srv/${name}`));
+      }
+      const link = join(home.path, "link");
+      const targetOf = (name: string): string => (place === "the directory" ? `${name}/grants` : name);
+      symlinkSync(targetOf("one"), link);
+      const store = home.store({ directory: AbsPath.parse(place === "the directory" ? link : `${link}/grants`) });
+      assert.deepEqual(idsOf(await store.current()), ["one"]);
+      symlinkSync(targetOf("two"), `${link}-next`);
+      renameSync(`${link}-next`, link);
+      assert.deepEqual(idsOf(await store.current()), ["two"]);
+    });
+  }
+
+  test("and never takes files of two directories for one set, though the link changes in the middle of a look", async () => {
+    using home = new TempDirectory();
+    for (const name of ["one", "two"]) {
+      mkdirSync(join(home.path, name), { mode: 0o700 });
+      for (const id of ["a", "b"]) home.write(`${name}/${id}.toml`, grantText(`${name}-${id}`, `/srv/${name}`));
+    }
+    const link = join(home.path, "link");
+    const next = join(home.path, "next");
+    symlinkSync("one", link);
+    symlinkSync("two", next);
+    let looks = 0;
+    const files: GrantFiles = {
+      ...realGrantFiles,
+      look: (path) => {
+        // Between the two files, and back again before the look is over.
+        if (path.endsWith("/b.toml") && looks++ === 0) {
+          renameSync(link, `${link}-old`);
+          renameSync(next, link);
+          const looked = realGrantFiles.look(path);
+          renameSync(link, next);
+          renameSync(`${link}-old`, link);
+          return looked;
+        }
+        return realGrantFiles.look(path);
+      },
+    };
+    const ids = idsOf(await home.store({ directory: AbsPath.parse(link), files }).current());
+    assert.deepEqual(ids, ["one-a", "one-b"]);
+  });
 });
 
 describe("GrantStore.current() reads", () => {

@@ -1,13 +1,14 @@
 /** Nothing that can lie in a grants directory crashes the store, hangs it, or makes it give a part of a set. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdirSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { MAX_GRANT_BYTES } from "../../src/grants/grant-directory.ts";
+import { AbsPath } from "@boxmaker/proto";
+import { MAX_GRANT_BYTES, MAX_GRANT_FILES, MAX_GRANTS_BYTES } from "../../src/grants/grant-directory.ts";
 import { type GrantFiles, realGrantFiles } from "../../src/grants/grant-files.ts";
-import { grantText, TempDirectory, TestClock } from "./temp-directory.ts";
+import { grantText, problemsOf, TempDirectory, TestClock } from "./temp-directory.ts";
 
 /** The problems of a directory that also holds a good grant. */
 async function problemsWith(
@@ -108,6 +109,81 @@ describe("GrantStore.current() says what is wrong with", () => {
     for (const problem of problems) assert.match(problem, /^[\x20-\x7e]+$/u);
   });
 
+  test("a device, without reading it", {
+    skip: process.geteuid?.() === 0 ? false : "needs root, to make a device",
+  }, async (context) => {
+    using directory = new TempDirectory();
+    if (spawnSync("mknod", ["-m", "600", join(directory.path, "zero.toml"), "c", "1", "5"]).status !== 0) {
+      context.skip("no device can be made here");
+      return;
+    }
+    assert.deepEqual(await problemsOf(directory.store()), ["zero.toml:1: is no regular file"]);
+  });
+
+  test("a thousand files that are all wrong, each in its place", async () => {
+    const problems = await problemsWith((directory) => {
+      for (let index = 0; index < 1000; index++) directory.write(`x${String(index).padStart(3, "0")}.toml`, "colour = 1\n");
+    });
+    assert.equal(problems.length, 5000);
+    assert.deepEqual(problems, problems.toSorted());
+    assert.ok(problems.includes('x999.toml:1: unknown key "colour"'));
+  });
+
+  test("a thousand FIFOs, links and folders among good grants", async () => {
+    using directory = new TempDirectory();
+    for (let index = 0; index < 1000; index += 2) {
+      directory.writeGrant(`good-${index}`);
+      const path = join(directory.path, `bad-${index}.toml`);
+      if (index % 4 === 0) symlinkSync("/dev/zero", path);
+      else mkdirSync(path);
+    }
+    assert.equal(spawnSync("mkfifo", [join(directory.path, "fifo.toml")]).status, 0);
+    assert.equal((await problemsOf(directory.store())).length, 501);
+  });
+
+  test("more files than anybody writes, without looking at each", async () => {
+    using directory = new TempDirectory();
+    const names = Array.from({ length: MAX_GRANT_FILES + 1 }, (_, index) => Buffer.from(`${index}.toml`));
+    const looked: string[] = [];
+    const files: GrantFiles = {
+      ...realGrantFiles,
+      list: () => ({ kind: "names", names }),
+      look: (path) => {
+        looked.push(path);
+        return realGrantFiles.look(path);
+      },
+    };
+    const [problem, ...others] = await problemsOf(directory.store({ files }));
+    assert.deepEqual(others, []);
+    assert.match(problem ?? "", /:1: holds 20001 grant files, expected 20000 at most$/u);
+    assert.ok(looked.length < 100);
+  });
+
+  test("more bytes in all than brokerd keeps, without reading them, and sees at the next call that they are fewer", async () => {
+    using directory = new TempDirectory();
+    directory.writeGrant("a");
+    let size = BigInt(MAX_GRANT_BYTES);
+    const names = Array.from({ length: MAX_GRANTS_BYTES / MAX_GRANT_BYTES + 1 }, (_, index) => Buffer.from(`${index}.toml`));
+    const reads: string[] = [];
+    const files: GrantFiles = {
+      ...realGrantFiles,
+      list: () => ({ kind: "names", names }),
+      look: (path) => {
+        const looked = realGrantFiles.look(path.endsWith(".toml") ? join(directory.path, "a.toml") : path);
+        return path.endsWith(".toml") && looked.kind === "file" ? { ...looked, size } : looked;
+      },
+      read: async (path) => {
+        reads.push(path);
+        return { kind: "bytes", bytes: Buffer.from(grantText(path.slice(path.lastIndexOf("/") + 1, -5), "/srv/a")) };
+      },
+    };
+    const store = directory.store({ files });
+    assert.match((await problemsOf(store)).join("\n"), /:1: holds 67371008 bytes of grant files, expected 67108864 at most$/u);
+    assert.deepEqual(reads, []);
+    size = 100n;
+    assert.deepEqual(await problemsOf(store), []);
+  });
+
   test("a table deeper than anybody writes", async () => {
     const problems = await problemsWith((directory) => void directory.write("x.toml", `x = ${"[".repeat(50_000)}`));
     assert.ok(problems.length > 0);
@@ -197,6 +273,47 @@ describe("GrantStore.current() gives whole sets only", () => {
     });
     fails = false;
     assert.equal((await store.current()).kind, "valid");
+  });
+
+  test("where the directory vanishes while it is read, and once it is there again", async () => {
+    using home = new TempDirectory();
+    const path = AbsPath.parse(`${home.path}/grants`);
+    mkdirSync(path, { mode: 0o700 });
+    for (const id of ["a", "b"]) home.write(`grants/${id}.toml`, grantText(id, `/srv/${id}`));
+    let isThere = true;
+    const files = filesThat((file, stamp) => {
+      if (isThere) renameSync(path, `${path}-away`);
+      isThere = false;
+      return realGrantFiles.read(file, stamp);
+    });
+    const store = home.store({ directory: path, files });
+    assert.match((await problemsOf(store)).join("\n"), /^grants:1: no such folder/u);
+    renameSync(`${path}-away`, path);
+    assert.deepEqual(await problemsOf(store), []);
+  });
+
+  test("where a file is replaced by one of 10 MB between the look and the read, of which nothing is read", async () => {
+    using directory = new TempDirectory();
+    directory.writeGrant("a");
+    const files = filesThat((path, stamp) => {
+      unlinkSync(path);
+      writeFileSync(path, Buffer.alloc(10 * 1024 * 1024, "#"), { mode: 0o600 });
+      return realGrantFiles.read(path, stamp);
+    });
+    const problems = await problemsOf(directory.store({ files }));
+    assert.deepEqual(problems, [`a.toml:1: is larger than ${MAX_GRANT_BYTES} bytes`]);
+  });
+
+  test("where every one of a thousand files vanishes as it is read", async () => {
+    using directory = new TempDirectory();
+    for (let index = 0; index < 1000; index++) directory.writeGrant(`g${index}`);
+    const files = filesThat((path, stamp) => {
+      rmSync(path, { force: true });
+      return realGrantFiles.read(path, stamp);
+    });
+    const set = await directory.store({ files }).current();
+    assert.ok(set.kind === "valid");
+    assert.deepEqual(set.grants, []);
   });
 
   test("where the directory can't be listed", async () => {
