@@ -29,6 +29,7 @@ export {
   type MisnamedFile,
   type RecoveryNote,
   type TallyLists,
+  type TallyPart,
 } from "./audit/audit-tally.ts";
 export { type ChainBreak, type ChainHead, phraseBreak } from "./audit/chain-break.ts";
 export { LineSplitter, type LogLine } from "./audit/line-splitter.ts";

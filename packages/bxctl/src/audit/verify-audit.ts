@@ -1,8 +1,9 @@
 /** `bxctl audit verify`: is the log whole, and what does it leave open? Offline and read-only, also while brokerd writes. */
 import { lstat } from "node:fs/promises";
-import { readAuditEntries, readAuditFile } from "@boxmaker/edge/audit-files";
-import { AuditChain, AuditTally, escapeText, listLog, phraseBreak, quoteText, readLog, unreachable } from "@boxmaker/proto";
+import { readAuditEntries } from "@boxmaker/edge/audit-files";
+import { escapeText, listLog, phraseBreak, quoteText, unreachable } from "@boxmaker/proto";
 import { reportSound } from "./audit-report.ts";
+import { verifyFiles } from "./verify-files.ts";
 
 /** What verifying came to, as a process ends: 0 sound, 1 broken or unreadable, 2 no such directory. */
 export type VerifyStatus = 0 | 1 | 2;
@@ -41,12 +42,7 @@ export async function verifyAudit(directory: string, { write }: VerifyOutput): P
       refuse(listing.problem);
       return 1;
     }
-    const tally = new AuditTally();
-    const chain = new AuditChain((record, place) => tally.add(record, place));
-    const end = await readLog(
-      listing.files.map((file) => ({ name: file.name, chunks: readAuditFile(directory, file) })),
-      chain,
-    );
+    const { end, lists } = await verifyFiles(directory, listing.files);
     for (const name of listing.strangers) write(`audit: ${quoteText(name)} is no part of the log\n`);
     switch (end.kind) {
       case "broken":
@@ -54,7 +50,7 @@ export async function verifyAudit(directory: string, { write }: VerifyOutput): P
         return 1;
       case "whole":
       case "torn":
-        write(reportSound({ head: end.head, lists: tally.lists(), torn: end.kind === "torn" ? end.lines : [] }));
+        write(reportSound({ head: end.head, lists, torn: end.kind === "torn" ? end.lines : [] }));
         return 0;
       default:
         return unreachable(end);

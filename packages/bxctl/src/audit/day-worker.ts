@@ -1,0 +1,16 @@
+/** A thread that verifies day files as they are sent to it, one at a time; it sends back what {@link verifyDay} finds. */
+import { parentPort } from "node:worker_threads";
+import type { LogFile } from "@boxmaker/proto";
+import { verifyDay } from "./verify-day.ts";
+
+/** What is sent to the thread. */
+export interface DayTask {
+  readonly directory: string;
+  readonly file: LogFile;
+}
+
+const port = parentPort;
+port?.on("message", ({ directory, file }: DayTask) => {
+  // A rejection ends the thread with an error, which whoever waits for the answer sees.
+  void verifyDay(directory, file).then((day) => port.postMessage(day));
+});

@@ -1,0 +1,75 @@
+/** Day files that are verified side by side come to the judgement of one pass over the whole log. */
+import assert from "node:assert/strict";
+import { appendFileSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { readAuditEntries } from "@boxmaker/edge/audit-files";
+import { listLog } from "@boxmaker/proto";
+import { type VerifiedFiles, verifyFiles } from "../../src/audit/verify-files.ts";
+import { AuditFolder, answered, decided, opened, STARTED } from "../support/audit-folder.ts";
+
+const DAYS = ["2026-01-05.jsonl", "2026-01-06.jsonl", "2026-01-07.jsonl"] as const;
+
+/** Three days, with asks and calls that are answered on a later one, or never. */
+function threeDays(): AuditFolder {
+  const log = new AuditFolder();
+  log.add(STARTED, opened("s"), decided("s", 1, "ask"), decided("s", 2, "ask")).day("2026-01-06");
+  log.add(answered(3, "approved"), decided("s", 3, "allowed"), answered(90, "refused")).day("2026-01-07");
+  log.add(answered(4, "refused"), decided("s", 4, "ask"), decided("s", 5, "denied"));
+  return log;
+}
+
+async function verify(path: string, threads: number): Promise<VerifiedFiles> {
+  const listing = listLog(await readAuditEntries(path));
+  assert.ok(listing.kind === "log");
+  return await verifyFiles(path, listing.files, { threads, minParallelBytes: 0 });
+}
+
+const CASES: Readonly<Record<string, (path: string) => void>> = {
+  "a whole log": () => undefined,
+  "a log with an empty newest file": (path) => writeFileSync(join(path, "2026-01-08.jsonl"), ""),
+  "a log with a torn tail": (path) => appendFileSync(join(path, DAYS[2]), '{"seq":'),
+  "a changed byte in the middle of a file": (path) => {
+    const file = join(path, DAYS[1]);
+    writeFileSync(file, readFileSync(file, "utf8").replace('"call":3', '"call":4'));
+  },
+  "a changed byte in the last line of a file": (path) => {
+    const file = join(path, DAYS[0]);
+    writeFileSync(file, readFileSync(file, "utf8").replace('"call":2', '"call":4'));
+  },
+  "a missing day": (path) => rmSync(join(path, DAYS[1])),
+  "a missing first day": (path) => rmSync(join(path, DAYS[0])),
+  "swapped days": (path) => {
+    renameSync(join(path, DAYS[1]), join(path, "x"));
+    renameSync(join(path, DAYS[2]), join(path, DAYS[1]));
+    renameSync(join(path, "x"), join(path, DAYS[2]));
+  },
+  "a first line that is no record": (path) => {
+    const file = join(path, DAYS[2]);
+    writeFileSync(file, `x${readFileSync(file, "utf8")}`);
+  },
+};
+
+for (const [name, damage] of Object.entries(CASES)) {
+  test(`side by side and in turn come to the same for ${name}`, async () => {
+    using log = threeDays();
+    damage(log.path);
+    let workers = 0;
+    const count = (): void => void workers++;
+    process.on("worker", count);
+    try {
+      assert.deepEqual(await verify(log.path, 3), await verify(log.path, 1));
+    } finally {
+      process.off("worker", count);
+    }
+    assert.ok(workers >= 2, `${workers} threads`);
+  });
+}
+
+test("a file that can't be read is an error, also side by side", async () => {
+  using log = threeDays();
+  const listing = listLog(await readAuditEntries(log.path));
+  assert.ok(listing.kind === "log");
+  rmSync(join(log.path, DAYS[1]));
+  await assert.rejects(verifyFiles(log.path, listing.files, { threads: 2, minParallelBytes: 0 }), { code: "ENOENT" });
+});
