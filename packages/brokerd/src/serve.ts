@@ -7,6 +7,8 @@ import { type AbsPath, ApprovalId, joinClass, type Label, timestampFromMillis } 
 import { ApprovalTable } from "./approvals/approval-table.ts";
 import { Approvals } from "./approvals/approvals.ts";
 import { type AuditLog, openAuditLog } from "./audit/audit-log.ts";
+import { CheckpointCommand } from "./audit/checkpoint-command.ts";
+import { Checkpoints } from "./audit/checkpoints.ts";
 import { type AskEnd, ToolCalls } from "./calls/tool-calls.ts";
 import type { Config } from "./config/config.ts";
 import { ownPlaces } from "./config/own-places.ts";
@@ -70,6 +72,7 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
   let states = new SessionStates();
   await using resources = new AsyncDisposableStack();
 
+  const checkpoints = openCheckpoints(config, clock, events);
   const opened = await openAuditLog({
     directory: config.auditDirectory,
     clock,
@@ -79,12 +82,17 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
     onRestart: () => {
       states = new SessionStates();
     },
+    checkpoints,
     warn: (line) => events.notice(line),
   });
   if (opened.kind === "refused") {
+    await checkpoints[Symbol.asyncDispose]();
     return { kind: opened.why === "nothing_to_accept" ? opened.why : "refused", problem: opened.problem };
   }
   const audit = resources.use(opened.log);
+  // Ended before the log is: the last checkpoint covers the last record, and is written while the lock is held.
+  resources.use(checkpoints);
+  await checkpoints.start();
   const notices = [...opened.notices, ...unfinishedNotice(states)];
 
   const runner: RunnerConfig | null = config.runner;
@@ -101,6 +109,7 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
   const ledger = openLedger(config, { audit, states, runtime, clock, events, admission, reserved: ready.reserved });
   if (!(await ledger.begin(version, config.sha256)) || !(await endEarlierAsks(ledger)))
     return { kind: "refused", problem: "the audit log can't be written; see docs/runbook.md#audit-unavailable" };
+  await checkpoints.write();
 
   const calls = new ToolCalls({ ledger, admission, table, runtime, clock, events, ttlMs: config.approvals.ttlMs });
   const approvals = new Approvals(ledger, table, events);
@@ -154,6 +163,13 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
     },
   };
   return { kind: "serving", broker };
+}
+
+function openCheckpoints({ checkpoints }: Config, clock: Clock, events: Events): Checkpoints {
+  const { keys, every, command: words } = checkpoints;
+  const warn = (line: string): void => events.notice(line);
+  const command = words === null ? undefined : new CheckpointCommand({ words, warn });
+  return new Checkpoints({ keys, clock, every, command, warn });
 }
 
 interface LedgerParts {

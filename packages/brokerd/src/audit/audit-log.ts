@@ -18,9 +18,10 @@ import { makeDirectory, makePrivate } from "./audit-directory.ts";
 import { AuditStoppedError } from "./audit-stopped-error.ts";
 import { AuditLog } from "./audit-writer.ts";
 import { BlobStore } from "./blob-store.ts";
+import type { Checkpoints } from "./checkpoints.ts";
 import { DayFile } from "./day-file.ts";
 import { type DirectoryLock, lockDirectory } from "./directory-lock.ts";
-import { endLine, mendingOf } from "./mending.ts";
+import { endLine, lossDue, mendingOf } from "./mending.ts";
 import { isOutOfSpace, phraseFailure } from "./phrase-failure.ts";
 import { type LogMark, type LogReader, MarkGate, readAll, readBehind } from "./read-directory.ts";
 
@@ -53,6 +54,8 @@ export interface AuditLogOptions {
    * `from` or `acceptBreak`. Must not throw.
    */
   readonly onRestart?: () => void;
+  /** What the log is compared with before anything is appended, and what is told of every record from then on. Not owned. */
+  readonly checkpoints?: Pick<Checkpoints, "begin" | "onDurable"> | undefined;
   /** Takes one printable line, should the log stop later. Must not throw. */
   readonly warn: (line: string) => void;
   /** Where to look for flock(1), instead of the usual places. */
@@ -132,7 +135,7 @@ async function openLocked(options: AuditLogOptions, stack: AsyncDisposableStack,
   await syncFile(lock.descriptor);
 
   let end = await readListed(options, listing.files, notices);
-  if (acceptBreak && end.kind !== "broken") return NOTHING_TO_ACCEPT;
+  if (acceptBreak && end.kind !== "broken" && options.checkpoints === undefined) return NOTHING_TO_ACCEPT;
   if (acceptBreak && end.kind === "broken" && end.acceptance?.unended !== undefined) {
     await endLine(directory, end.acceptance.unended, file);
     notices.push("the last line of the audit log had no newline, and got one");
@@ -142,12 +145,18 @@ async function openLocked(options: AuditLogOptions, stack: AsyncDisposableStack,
   const mending = mendingOf(end, acceptBreak);
   if (mending.kind === "broken")
     return refuse(`the audit log is broken: ${phraseBreak(mending.at)}; see docs/runbook.md#audit-broken`);
+  const verdict = (await options.checkpoints?.begin(directory, end)) ?? { kind: "agrees" };
+  if (verdict.kind === "unusable" || (verdict.kind === "differs" && !acceptBreak)) return refuse(verdict.problem);
+  if (acceptBreak && end.kind !== "broken" && verdict.kind === "agrees") return NOTHING_TO_ACCEPT;
 
   const blobs = stack.use(await BlobStore.open(directory, "blobs"));
   const grants = stack.use(await BlobStore.open(directory, "grants"));
-  const log = new AuditLog({ directory, clock, warn, lock, blobs, grants, head: mending.head, file });
+  const { checkpoints } = options;
+  const onDurable = checkpoints?.onDurable.bind(checkpoints);
+  const log = new AuditLog({ directory, clock, warn, lock, blobs, grants, head: mending.head, file, onDurable });
   if (mending.unended !== undefined) await endLine(directory, mending.unended, file);
-  for (const { event, phrase } of mending.due) {
+  const loss = verdict.kind === "differs" ? [lossDue(verdict)] : [];
+  for (const { event, phrase } of [...mending.due, ...loss]) {
     const { seq, record, durable } = log.append(event, NO_BLOBS);
     await durable;
     onRecord(record);

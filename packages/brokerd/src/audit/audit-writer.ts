@@ -17,6 +17,7 @@ import {
   type Timestamp,
   timestampFromMillis,
 } from "@boxmaker/proto";
+import type { LastLine } from "@boxmaker/proto/transparency";
 import { AuditStoppedError } from "./audit-stopped-error.ts";
 import type { BlobStore } from "./blob-store.ts";
 import { DayFile } from "./day-file.ts";
@@ -45,9 +46,12 @@ export interface AuditLogParts {
   readonly head: ChainHead;
   /** The newest day file, where there is one. */
   readonly file: DayFile | undefined;
+  /** Takes each record once it is on the disk, in order, with its line's place. Must not throw. */
+  readonly onDurable?: ((record: AuditRecord, line: string, place: LastLine) => void) | undefined;
 }
 
 interface Waiting {
+  readonly record: AuditRecord;
   readonly file: DayFileName;
   readonly line: string;
   readonly blobs: ReadonlyMap<Hash32, string>;
@@ -122,7 +126,7 @@ export class AuditLog implements AsyncDisposable {
     this.#seq = seq;
     this.#lastHash = sha256(line);
     this.#lastFile = file;
-    this.#waiting.push({ file, line: `${line}\n`, blobs, outcome });
+    this.#waiting.push({ record, file, line, blobs, outcome });
     if (!this.#isDraining) {
       this.#isDraining = true;
       this.#drained = this.#drain();
@@ -167,16 +171,23 @@ export class AuditLog implements AsyncDisposable {
     for (;;) {
       const name = batch[index]?.file;
       if (name === undefined) return;
-      let lines = "";
-      while (index < batch.length && batch[index]?.file === name) {
-        lines += batch[index]?.line ?? "";
-        index++;
-      }
-      await this.#write(name, Buffer.from(lines));
+      const start = index;
+      while (index < batch.length && batch[index]?.file === name) index++;
+      await this.#writeLines(name, batch.slice(start, index));
     }
   }
 
-  async #write(name: DayFileName, bytes: Uint8Array): Promise<void> {
+  async #writeLines(name: DayFileName, batch: readonly Waiting[]): Promise<void> {
+    let offset = await this.#write(name, Buffer.from(batch.map(({ line }) => `${line}\n`).join("")));
+    for (const { record, line } of batch) {
+      const bytes = Buffer.byteLength(line);
+      this.#parts.onDurable?.(record, line, { file: name, offset, bytes });
+      offset += bytes + 1;
+    }
+  }
+
+  /** Returns where in the file the bytes begin. */
+  async #write(name: DayFileName, bytes: Uint8Array): Promise<number> {
     let file = this.#file;
     const isNew = file === undefined || file.name !== name;
     if (file === undefined || isNew) {
@@ -185,9 +196,11 @@ export class AuditLog implements AsyncDisposable {
       file = DayFile.create(this.#parts.directory, name);
       this.#file = file;
     }
+    const offset = file.bytes;
     file.append(bytes);
     await file.sync();
     if (isNew) await syncFile(this.#parts.lock.descriptor);
+    return offset;
   }
 
   #stop(error: unknown, batch: readonly Waiting[]): void {

@@ -51,6 +51,11 @@ export class DayFile implements Disposable {
     return new DayFile(path, name, openSync(path, APPEND | constants.O_CREAT | constants.O_EXCL, PRIVATE_MODE), 0);
   }
 
+  /** The size of the file, with what was appended. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   /**
    * Appends all of `bytes`; they count after {@link sync}. Checks first that nobody has deleted, replaced or written the file: a chain
    * continued elsewhere, or after foreign bytes, is lost.

@@ -1,6 +1,7 @@
 /** What a log needs before it can be written on: a newline, and records that account for lines which are none. */
 import {
   type AbsPath,
+  type AcceptedLoss,
   type AuditEvent,
   type AuditSeq,
   type ChainBreak,
@@ -62,6 +63,11 @@ function phraseTorn({ file, line, bytes }: TornLine): DueRecord["phrase"] {
 function phraseAccepted(at: ChainBreak): DueRecord["phrase"] {
   return (seq) =>
     `audit log: the break is accepted and recorded in seq ${seq}: ${phraseBreak(at)}; see docs/runbook.md#audit-break-accepted`;
+}
+
+/** What goes on record where the owner accepts that the log isn't the one that was signed. */
+export function lossDue({ problem, loss }: { readonly problem: string; readonly loss: AcceptedLoss }): DueRecord {
+  return { event: loss, phrase: (seq) => `accepted and recorded in seq ${seq}: ${problem}` };
 }
 
 /**

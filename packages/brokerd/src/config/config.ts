@@ -10,14 +10,28 @@ const HOUR_MS = 3_600_000;
 const MIB = 1024 * 1024;
 /** Room for what has to be recorded yet when sinks are denied already. */
 const LOW_SPACE_BYTES = 64 * MIB;
+/** Records. */
+const CHECKPOINT_EVERY = 1000;
 const Limit = SafeInteger.min(1);
+/** Program and arguments. */
+const CommandWords = z
+  .tuple(
+    [z.string().regex(/^\/[^\0]*$/u, "expected the program's absolute path")],
+    z.string().regex(/^[^\0]*$/u, "expected no NUL"),
+  )
+  .readonly();
 const PathText = z.string().min(1);
 
 const ConfigFile = z.strictObject({
   home: PathText,
   audit: z
-    .strictObject({ directory: PathText.optional(), low_space_bytes: SafeInteger.default(LOW_SPACE_BYTES) })
-    .default({ low_space_bytes: LOW_SPACE_BYTES }),
+    .strictObject({
+      directory: PathText.optional(),
+      low_space_bytes: SafeInteger.default(LOW_SPACE_BYTES),
+      checkpoint_every: Limit.max(1_000_000).default(CHECKPOINT_EVERY),
+      checkpoint_command: CommandWords.optional(),
+    })
+    .default({ low_space_bytes: LOW_SPACE_BYTES, checkpoint_every: CHECKPOINT_EVERY }),
   grants: z.strictObject({ directory: PathText.optional(), tools: PathText.optional(), labels: PathText.optional() }).default({}),
   sockets: z.strictObject({ broker: PathText.optional(), broker_mcp: PathText.optional(), admin: PathText.optional() }).default({}),
   approvals: z
@@ -59,6 +73,14 @@ export interface Config {
   readonly auditDirectory: AbsPath;
   /** Free bytes below which tools that change something are denied. */
   readonly lowSpaceBytes: number;
+  readonly checkpoints: {
+    /** Where the private keys are. */
+    readonly keys: AbsPath;
+    /** How many records make a checkpoint due. */
+    readonly every: number;
+    /** Carries a checkpoint off the machine; null where the owner has none. */
+    readonly command: readonly [string, ...string[]] | null;
+  };
   readonly grantsDirectory: AbsPath;
   /** What tools do where no grant permits, and below the owner's labels of trees. Neither needs to exist. */
   readonly toolsFile: AbsPath;
@@ -115,6 +137,11 @@ export async function readConfig(path: string): Promise<ConfigReading> {
     home,
     auditDirectory: absolute("audit.directory", value.audit.directory ?? join(home, "audit")),
     lowSpaceBytes: value.audit.low_space_bytes,
+    checkpoints: {
+      keys: absolute("home", join(value.home, "broker")),
+      every: value.audit.checkpoint_every,
+      command: value.audit.checkpoint_command ?? null,
+    },
     grantsDirectory: absolute("grants.directory", value.grants.directory ?? join(home, "etc/grants")),
     toolsFile: absolute("grants.tools", value.grants.tools ?? join(home, "etc/tools.toml")),
     labelsFile: absolute("grants.labels", value.grants.labels ?? join(home, "etc/labels.toml")),

@@ -45,6 +45,7 @@ test("readConfig() fills in every default from the home alone, relative to the f
       file: join(folder, "brokerd.toml"),
       home,
       auditDirectory: join(home, "audit"),
+      checkpoints: { keys: join(home, "broker"), every: 1000, command: null },
       lowSpaceBytes: 64 * 1024 * 1024,
       grantsDirectory: join(home, "etc/grants"),
       toolsFile: join(home, "etc/tools.toml"),
