@@ -116,7 +116,7 @@ for (const { name, files } of DAMAGED_LOGS.filter(({ verdict }) => verdict.kind 
     using directory = new LogDirectory();
     directory.write(files);
     assert.equal(await start(directory.path, true), NOTHING_TO_ACCEPT);
-    assert.deepEqual(directory.read(), new Map([...files].sort()));
+    assert.deepEqual(directory.read(), files);
   });
 }
 

@@ -1,12 +1,39 @@
 /** What lines that nothing vouches for may do to the state: make it stricter. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type AuditRecord, readRecordLine, SessionId } from "@boxmaker/proto";
-import { approval, decision, LogBuilder, sessionOpened, started } from "../../../proto/test/audit/log-builder.ts";
+import {
+  AbsPath,
+  type ApprovalAuditEvent,
+  ApprovalId,
+  type AuditEvent,
+  type AuditRecord,
+  AuditSeq,
+  CallId,
+  type DecisionEvent,
+  type Label,
+  type RunPlan,
+  SessionId,
+  sha256,
+  Timestamp,
+  ZERO_HASH,
+} from "@boxmaker/proto";
 import { SessionStates } from "../../src/ledger/session-states.ts";
 
-const WORST = { taint: "secret", untrusted: true };
-const ACCEPTED = {
+const LOW: Label = { taint: "private", untrusted: false };
+const WORST: Label = { taint: "secret", untrusted: true };
+const NOW = Timestamp.parse("2026-01-05T08:00:00.000Z");
+const NOTES = AbsPath.parse("/srv/notes");
+const RUN: RunPlan = {
+  runtime: "podman",
+  image: `sha256:${"a".repeat(64)}`,
+  mounts: [{ path: NOTES, writable: true }],
+  masked: [],
+  exposed: [],
+  host_exec: false,
+  hosts: [],
+};
+
+const ACCEPTED: AuditEvent = {
   kind: "accepted_break",
   file: "2026-01-05.jsonl",
   line: 1,
@@ -14,41 +41,80 @@ const ACCEPTED = {
   expected: "x",
   found: "y",
   last_good: 0,
-  last_good_sha256: "0".repeat(64),
+  last_good_sha256: ZERO_HASH,
   lines: 1,
-  sha256: "0".repeat(64),
+  sha256: ZERO_HASH,
 };
 
-function recordsOf(...events: readonly object[]): readonly AuditRecord[] {
-  const log = new LogBuilder();
-  return events.map((event) => {
-    const line = log.line(event);
-    log.chain(line);
-    const reading = readRecordLine(Buffer.from(line));
-    assert(reading.kind === "ok");
-    return reading.value;
-  });
+function started(): AuditEvent {
+  return { kind: "started", version: "1", config_sha256: ZERO_HASH, head: 0 };
 }
 
-const RUN = { ...decision(1, "allowed") };
-const WRITABLE = {
-  ...RUN,
-  tool: "shell",
-  spends: "notes",
-  run: {
-    runtime: "podman",
-    image: `sha256:${"a".repeat(64)}`,
-    mounts: [{ path: "/srv/notes", writable: true }],
-    masked: [],
-    exposed: [],
-    host_exec: false,
-    hosts: [],
-  },
-};
+function sessionOpened(session: string): AuditEvent {
+  return {
+    kind: "session_opened",
+    session: SessionId.parse(session),
+    origin: "terminal",
+    ceiling: "secret",
+    state: LOW,
+    from: null,
+  };
+}
+
+/** A command that may write to the notes, let run at once or asked for. */
+function decision(call: number, outcome: "allowed" | "ask", raises: Label = LOW): DecisionEvent {
+  const runs = outcome === "allowed";
+  return {
+    kind: "decision",
+    session: SessionId.parse("s-1"),
+    call: CallId.parse(call),
+    tool: "shell",
+    arguments: { form: "typed", values: { command: "true" } },
+    now: NOW,
+    policy_version: 1,
+    before: LOW,
+    path_labels: [],
+    uses_left: [],
+    matched: [],
+    outcome,
+    reason: null,
+    grant: "notes",
+    grant_sha256: sha256("grant"),
+    label: LOW,
+    raises: runs ? raises : null,
+    spends: runs ? "notes" : null,
+    run: runs ? RUN : null,
+  };
+}
+
+function approval(of: number, answer: "approved" | "refused"): ApprovalAuditEvent {
+  const approved = answer === "approved";
+  return {
+    kind: "approval",
+    decision: ApprovalId.parse(of),
+    answer,
+    by: "bxctl",
+    user: null,
+    reason: null,
+    outcome: approved ? "ask" : null,
+    denial: null,
+    digest: null,
+    grant: null,
+    grant_sha256: null,
+    before: null,
+    raises: approved ? WORST : null,
+    spends: approved ? "notes" : null,
+    run: approved ? RUN : null,
+  };
+}
+
+function recordsOf(...events: readonly AuditEvent[]): readonly AuditRecord[] {
+  return events.map((event, index) => ({ seq: AuditSeq.parse(index + 1), time: NOW, prev: ZERO_HASH, event }));
+}
 
 test("an accepted break takes every session and path that is known for the worst, and drops what was open", () => {
   const states = new SessionStates();
-  for (const record of recordsOf(started(0), sessionOpened("s-1"), WRITABLE, decision(2, "ask"))) states.apply(record);
+  for (const record of recordsOf(started(), sessionOpened("s-1"), decision(1, "allowed"), decision(2, "ask"))) states.apply(record);
   assert.deepEqual([states.openAsks.length, states.unfinished.length, states.usesSpent("notes")], [1, 1, 1]);
   for (const record of recordsOf(ACCEPTED)) states.apply(record);
   assert.deepEqual(states.session(SessionId.parse("s-1"))?.label, WORST);
@@ -64,7 +130,7 @@ test("a doubtful session is known afterwards, and can't be taken for a new one",
 
 test("a doubtful opening lowers no session that is known", () => {
   const states = new SessionStates();
-  for (const record of recordsOf(sessionOpened("s-1"), { ...RUN, raises: WORST })) states.apply(record);
+  for (const record of recordsOf(sessionOpened("s-1"), decision(1, "allowed", WORST))) states.apply(record);
   const before = states.session(SessionId.parse("s-1"));
   assert.deepEqual(before?.label, WORST);
   for (const record of recordsOf(sessionOpened("s-1"))) states.doubt(record);
@@ -73,21 +139,27 @@ test("a doubtful opening lowers no session that is known", () => {
 
 test("doubtful calls spend uses and label the paths that they may have written, asked for or not", () => {
   const states = new SessionStates();
-  const asked = { ...WRITABLE, outcome: "ask", raises: null, spends: null, run: null };
-  const approved = { ...approval(2, "approved", "ask"), raises: WORST, spends: "notes", run: WRITABLE.run };
-  for (const record of recordsOf(WRITABLE, asked, approved)) states.doubt(record);
+  for (const record of recordsOf(decision(1, "allowed"), decision(2, "ask"), approval(2, "approved"))) states.doubt(record);
   assert.equal(states.usesSpent("notes"), 2);
   assert.deepEqual(states.pathLabels, [{ path: "/srv/notes", label: WORST }]);
-  for (const record of recordsOf({ ...approved, decision: 700 })) states.doubt(record);
+  for (const record of recordsOf(approval(700, "approved"))) states.doubt(record);
   assert.equal(states.usesSpent("notes"), 3);
 });
 
 test("doubtful answers, results and starts take nothing away", () => {
   const states = new SessionStates();
-  for (const record of recordsOf(started(0), sessionOpened("s-1"), decision(1, "ask"), decision(2, "allowed")))
-    states.apply(record);
-  const result = { kind: "result", decision: 4, session: "s-1", call: 2, status: "ok" };
-  const content = { sha256: "0".repeat(64), bytes: 1, truncated: false, elapsed_ms: 1 };
-  for (const record of recordsOf(started(0), { ...result, ...content }, approval(3, "refused"))) states.doubt(record);
+  for (const record of recordsOf(started(), sessionOpened("s-1"), decision(1, "ask"), decision(2, "allowed"))) states.apply(record);
+  const result: AuditEvent = {
+    kind: "result",
+    decision: AuditSeq.parse(4),
+    session: SessionId.parse("s-1"),
+    call: CallId.parse(2),
+    status: "ok",
+    sha256: ZERO_HASH,
+    bytes: 1,
+    truncated: false,
+    elapsed_ms: 1,
+  };
+  for (const record of recordsOf(started(), result, approval(3, "refused"))) states.doubt(record);
   assert.deepEqual([states.openAsks, states.unfinished.map((call) => call.decision)], [[3], [4]]);
 });

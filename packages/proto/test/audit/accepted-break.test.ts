@@ -182,7 +182,7 @@ test("an acceptance is written with every field, and no others", async () => {
   const log = new LogBuilder().add(started(0)).raw("nonsense\n");
   const { end } = await readMemory(log.add(stopped()).build());
   assert(end.kind === "broken");
-  assert.deepEqual(Object.keys(JSON.parse(JSON.stringify(end.acceptance?.event))), [
+  assert.deepEqual(Object.keys(end.acceptance?.event ?? {}), [
     "kind",
     "file",
     "line",
@@ -194,7 +194,7 @@ test("an acceptance is written with every field, and no others", async () => {
     "lines",
     "sha256",
   ]);
-  const event = JSON.parse(JSON.stringify(end.acceptance?.event));
+  const event = { ...end.acceptance?.event };
   assert.equal(AcceptedBreak.safeParse({ ...event, more: 1 }).success, false);
   for (const key of Object.keys(event)) {
     assert.equal(AcceptedBreak.safeParse({ ...event, [key]: undefined }).success, false, key);

@@ -1,6 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { AuditChain, type ChainEnd, DayFileName, Hash32, type OnRecord, phraseBreak, readLog, ZERO_HASH } from "@boxmaker/proto";
+import {
+  AuditChain,
+  type ChainBreak,
+  type ChainEnd,
+  DayFileName,
+  Hash32,
+  type OnRecord,
+  phraseBreak,
+  readLog,
+  ZERO_HASH,
+} from "@boxmaker/proto";
 import fc from "fast-check";
 import { DAMAGED_LOGS } from "./damaged-logs.ts";
 import { decision, LogBuilder, type LogFiles, linesOf, result, soundLog, started, stopped } from "./log-builder.ts";
@@ -93,14 +103,14 @@ test("a broken chain stays broken at the same place, whatever follows but its ac
   chain.beginFile(DayFileName.parse("2026-01-05.jsonl"));
   const feed = (text: string): void =>
     chain.feed({ bytes: text.length, sha256: ZERO_HASH, content: Buffer.from(text), ended: true });
-  const place = (): unknown => {
+  const place = (): ChainBreak | undefined => {
     const end = chain.end();
-    return end.kind === "broken" ? end.at : end.kind;
+    return end.kind === "broken" ? end.at : undefined;
   };
   feed("nothing");
   feed("nothing");
   const first = place();
-  assert.deepEqual([Object.entries(Object(first)).length, Object(first).line], [6, 1]);
+  assert.equal(first?.line, 1);
   feed(new LogBuilder().line(started(0)));
   assert.deepEqual(place(), first);
 });
