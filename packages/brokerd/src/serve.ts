@@ -1,12 +1,13 @@
 /** brokerd from its configuration to its last record: the order of start and stop. */
 import { stat } from "node:fs/promises";
+import { join } from "node:path";
 import type { Clock, Log } from "@boxmaker/edge/log";
 import type { UnixServer } from "@boxmaker/edge/socket";
 import { checkAddedGrant, GrantStore } from "@boxmaker/policy/grants";
-import { type AbsPath, ApprovalId, joinClass, type Label, timestampFromMillis } from "@boxmaker/proto";
+import { AbsPath, ApprovalId, joinClass, type Label, timestampFromMillis } from "@boxmaker/proto";
 import { ApprovalTable } from "./approvals/approval-table.ts";
 import { Approvals } from "./approvals/approvals.ts";
-import { type AuditLog, openAuditLog } from "./audit/audit-log.ts";
+import type { AuditLog } from "./audit/audit-log.ts";
 import { CheckpointCommand } from "./audit/checkpoint-command.ts";
 import { Checkpoints } from "./audit/checkpoints.ts";
 import { type AskEnd, ToolCalls } from "./calls/tool-calls.ts";
@@ -16,7 +17,9 @@ import { Events } from "./events.ts";
 import { Admission } from "./ledger/admission.ts";
 import { DiskSpace } from "./ledger/disk-space.ts";
 import { Ledger } from "./ledger/ledger.ts";
-import { SessionStates } from "./ledger/session-states.ts";
+import { openStates } from "./ledger/open-states.ts";
+import type { SessionStates } from "./ledger/session-states.ts";
+import { StateSaver } from "./ledger/state-saver.ts";
 import { openRuntime } from "./runner/open-runtime.ts";
 import type { RunnerConfig } from "./runner/runner-config.ts";
 import type { Runtime } from "./runner/runtime.ts";
@@ -69,22 +72,18 @@ async function newSession(config: Config): Promise<{ state: Label; ceiling: Conf
 export async function serve(config: Config, dependencies: ServeDependencies): Promise<Serving> {
   const { clock, log, version, acceptBreak = false } = dependencies;
   const events = new Events(log);
-  let states = new SessionStates();
   await using resources = new AsyncDisposableStack();
 
   const checkpoints = openCheckpoints(config, clock, events);
-  const opened = await openAuditLog({
+  const savedState = savedStateOf(config);
+  const auditOptions = {
     directory: config.auditDirectory,
     clock,
     acceptBreak,
-    onRecord: (record) => states.apply(record),
-    onDoubtful: (record) => states.doubt(record),
-    onRestart: () => {
-      states = new SessionStates();
-    },
     checkpoints,
-    warn: (line) => events.notice(line),
-  });
+    warn: (line: string) => events.notice(line),
+  };
+  const { opening: opened, states, saved, notices: savedNotices } = await openStates(auditOptions, savedState);
   if (opened.kind === "refused") {
     await checkpoints[Symbol.asyncDispose]();
     return { kind: opened.why === "nothing_to_accept" ? opened.why : "refused", problem: opened.problem };
@@ -93,7 +92,15 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
   // Ended before the log is: the last checkpoint covers the last record, and is written while the lock is held.
   resources.use(checkpoints);
   await checkpoints.start();
-  const notices = [...opened.notices, ...unfinishedNotice(states)];
+  const saver = new StateSaver({
+    path: savedState,
+    states,
+    mark: () => audit.mark,
+    saved,
+    every: SAVE_EVERY,
+    warn: (line) => events.notice(line),
+  });
+  const notices = [...savedNotices, ...opened.notices, ...unfinishedNotice(states)];
 
   const runner: RunnerConfig | null = config.runner;
   if (runner === null)
@@ -106,7 +113,7 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
   const table = new ApprovalTable<AskEnd>(config.approvals.maxPending, clock);
   const space = new DiskSpace(config.auditDirectory, config.lowSpaceBytes, clock);
   const admission = new Admission({ room: table, isLowOnSpace: () => space.isLow() });
-  const ledger = openLedger(config, { audit, states, runtime, clock, events, admission, reserved: ready.reserved });
+  const ledger = openLedger(config, { audit, states, runtime, clock, events, admission, saver, reserved: ready.reserved });
   if (!(await ledger.begin(version, config.sha256)) || !(await endEarlierAsks(ledger)))
     return { kind: "refused", problem: "the audit log can't be written; see docs/runbook.md#audit-unavailable" };
   await checkpoints.write();
@@ -124,7 +131,7 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
     connections.endIdle();
     await calls.stop(AbortSignal.timeout(config.limits.stop_grace_ms));
     await connections.end();
-    await ledger.end();
+    if (await ledger.end()) await saver.save();
   };
   const started = timestampFromMillis(clock.now());
   const { sockets } = config;
@@ -179,11 +186,12 @@ interface LedgerParts {
   readonly clock: Clock;
   readonly events: Events;
   readonly admission: Admission;
+  readonly saver: StateSaver;
   /** The runtime's own places. */
   readonly reserved: readonly AbsPath[];
 }
 
-function openLedger(config: Config, { audit, states, runtime, clock, events, admission, reserved }: LedgerParts): Ledger {
+function openLedger(config: Config, { audit, states, runtime, clock, events, admission, saver, reserved }: LedgerParts): Ledger {
   const { grantsDirectory: directory, toolsFile: tools, labelsFile: labels } = config;
   const forbidden = [...ownPlaces(config), ...reserved];
   const grants = new GrantStore({ directory, tools, labels, forbidden, clock });
@@ -199,6 +207,7 @@ function openLedger(config: Config, { audit, states, runtime, clock, events, adm
     onGrants: (set) => (set.kind === "invalid" ? events.grantsInvalid(set.problems) : events.grantsValid()),
     checkAdded: (set, file, text) => checkAddedGrant(set, file, text, { forbidden }),
     onStopped: (cause) => events.ledgerStopped(cause),
+    onAppended: (durable) => saver.onAppended(durable),
   });
 }
 
@@ -207,6 +216,14 @@ async function endEarlierAsks(ledger: Ledger): Promise<boolean> {
   const by = { by: "brokerd", user: null } as const;
   const closed = ledger.states.openAsks.map((seq) => ledger.close(ApprovalId.parse(seq), "gone", by, "restart"));
   return (await Promise.all(closed)).every((isRecorded) => isRecorded);
+}
+
+/** Records between two savings of the state: a start reads as many more at most. */
+const SAVE_EVERY = 4096;
+
+/** A cache beside the audit log, in a directory that is brokerd's own. */
+function savedStateOf(config: Config): AbsPath {
+  return AbsPath.parse(join(config.home, "broker/snapshot.jsonl"));
 }
 
 const NAMED_CALLS = 5;

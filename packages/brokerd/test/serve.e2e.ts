@@ -14,6 +14,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { type BrokerRequest, CallId, SessionId } from "@boxmaker/proto";
+import { findSnapshot } from "../src/ledger/snapshot-file.ts";
 import { ask, Client } from "./support/client.ts";
 import { adminOf, brokerOf, Daemon, type Ended } from "./support/daemon.ts";
 import { BoxFiles, Rig } from "./support/rig.ts";
@@ -74,6 +75,8 @@ test("brokerd prints one ready line, serves its sockets, and stops on SIGTERM wi
   assert.deepEqual(kinds(files), ["started", "grants_changed", "session_opened", "decision", "result", "stopped"]);
   assert.throws(() => lstatSync(brokerOf(files)), { code: "ENOENT" });
   assert.equal(lstatSync(files.at("audit/grants")).mode & 0o777, 0o700);
+  const found = await findSnapshot(files.savedState);
+  assert.equal(found.snapshot?.mark.seq, files.records().length);
 });
 
 test("SIGTERM answers what waits with shutting_down, and SIGINT and SIGHUP stop it as cleanly", async () => {
@@ -167,12 +170,12 @@ test("a wrong command line prints the usage and exits 2; --help prints it and ex
     const { code, stdout, stderr } = await daemon.ended;
     assert.equal(code, 2);
     assert.equal(stdout, "");
-    assert.match(stderr, /^Usage: brokerd serve --config FILE\n/u);
+    assert.match(stderr, /^Usage: brokerd serve --config FILE \[--accept-break\]\n/u);
   }
   await using daemon = new Daemon(["--help"]);
   const { code, stdout } = await daemon.ended;
   assert.equal(code, 0);
-  assert.match(stdout, /^Usage: brokerd serve --config FILE\n/u);
+  assert.match(stdout, /^Usage: brokerd serve --config FILE \[--accept-break\]\n/u);
 });
 
 test("a broken log, or a directory that is none, is refused, naming the entry", async () => {

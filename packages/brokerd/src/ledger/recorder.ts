@@ -12,6 +12,8 @@ export interface RecorderOptions {
   readonly states: SessionStates;
   /** Told once, when the log can't be written any more. Must not throw. */
   readonly onStopped: (cause: unknown) => void;
+  /** Told of each record when the states have taken it in, with what resolves when it is on disk. Must not throw. */
+  readonly onAppended?: (durable: Promise<void>) => void;
 }
 
 /** A record on its way to the disk. */
@@ -57,6 +59,7 @@ export class Recorder {
     // Whoever waits for the step sees its failure; a record that nobody waits for stops the ledger all the same.
     durable.catch((error: unknown) => this.stop(error));
     this.#options.states.apply({ seq, time, prev: ZERO_HASH, event });
+    this.#options.onAppended?.(durable);
     return { seq, durable };
   }
 

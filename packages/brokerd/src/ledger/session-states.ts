@@ -37,6 +37,16 @@ export interface Step {
   readonly label: Label;
 }
 
+/**
+ * Which call numbers a session has used: all up to `highest` but those in `missed`, which may still come from a requester that sends
+ * several at once. Numbers further back are taken for used.
+ */
+export interface UsedCalls {
+  /** Null where it has used none. */
+  readonly highest: CallId | null;
+  readonly missed: readonly number[];
+}
+
 /** A session as the log has it. */
 export interface SessionState {
   readonly origin: Origin;
@@ -51,6 +61,7 @@ export interface SessionState {
   readonly steps: readonly Step[];
   /** The record of the last session that was rewound from this one: what waited before it waits no more. */
   readonly rewoundAt: AuditSeq | null;
+  readonly calls: UsedCalls;
 }
 
 /** A grant of `allow` that is in force. */
@@ -66,6 +77,22 @@ export interface UnfinishedCall {
   readonly session: SessionId;
   readonly call: CallId;
   readonly tool: string;
+}
+
+/** Numbers behind the highest that may still come. */
+const MAX_MISSED = 64;
+const NO_CALLS: UsedCalls = { highest: null, missed: [] };
+
+/** Whether a session has used this call number, or can't have it any more. */
+export function isUsed({ highest, missed }: UsedCalls, call: CallId): boolean {
+  return highest !== null && call <= highest && !missed.includes(call);
+}
+
+function withCall({ highest, missed }: UsedCalls, call: CallId): UsedCalls {
+  if (highest !== null && call <= highest) return { highest, missed: missed.filter((number) => number !== call) };
+  const skipped: number[] = [];
+  for (let number = Math.max((highest ?? -1) + 1, call - MAX_MISSED); number < call; number++) skipped.push(number);
+  return { highest: call, missed: [...missed, ...skipped].slice(-MAX_MISSED) };
 }
 
 /** The state of a session when it had made its calls up to this one. */
@@ -96,7 +123,7 @@ function grantNumber(id: string): number {
 }
 
 /** What may be read of the states; only the ledger applies records to them. */
-export type LedgerStates = Omit<SessionStates, "apply">;
+export type LedgerStates = Omit<SessionStates, "apply" | "doubt">;
 
 /** What is assumed of whatever a broken log can't be believed about. */
 const WORST: Label = { taint: "secret", untrusted: true };
@@ -110,6 +137,18 @@ function writtenPaths(decision: DecisionEvent, run: RunPlan): readonly AbsPath[]
   return path.success ? [path.data] : writable;
 }
 
+/** All of the state, for a snapshot. Nothing in it changes any more. */
+export interface StatesContents {
+  readonly latest: number;
+  readonly lastSessionGrant: number;
+  readonly sessions: readonly (readonly [SessionId, SessionState])[];
+  readonly paths: readonly (readonly [AbsPath, Label])[];
+  readonly uses: readonly (readonly [string, number])[];
+  readonly asks: readonly (readonly [AuditSeq, DecisionEvent])[];
+  readonly unfinished: readonly UnfinishedCall[];
+  readonly sessionGrants: readonly SessionGrantState[];
+}
+
 export class SessionStates {
   readonly #sessions = new Map<SessionId, SessionState>();
   readonly #paths = new Map<AbsPath, Label>();
@@ -120,6 +159,34 @@ export class SessionStates {
   #lastGrant = 0;
   #latest = 0;
   #pathList: readonly PathLabel[] | undefined;
+
+  /** The states that a snapshot holds. */
+  static restore(contents: StatesContents): SessionStates {
+    const states = new SessionStates();
+    for (const [id, session] of contents.sessions) states.#sessions.set(id, session);
+    for (const [path, label] of contents.paths) states.#paths.set(path, label);
+    for (const [grant, spent] of contents.uses) states.#uses.set(grant, spent);
+    for (const [seq, ask] of contents.asks) states.#asks.set(seq, ask);
+    for (const call of contents.unfinished) states.#unfinished.set(call.decision, call);
+    for (const given of contents.sessionGrants) states.#grants.set(given.grant, given);
+    states.#latest = contents.latest;
+    states.#lastGrant = contents.lastSessionGrant;
+    return states;
+  }
+
+  /** All that {@link SessionStates.restore} needs. Copies no more than lists of what never changes. */
+  contents(): StatesContents {
+    return {
+      latest: this.#latest,
+      lastSessionGrant: this.#lastGrant,
+      sessions: [...this.#sessions],
+      paths: [...this.#paths],
+      uses: [...this.#uses],
+      asks: [...this.#asks],
+      unfinished: this.unfinished,
+      sessionGrants: this.sessionGrants,
+    };
+  }
 
   session(id: SessionId): SessionState | undefined {
     return this.#sessions.get(id);
@@ -188,6 +255,7 @@ export class SessionStates {
         return;
       case "decision":
         this.#latest = Math.max(this.#latest, millisFromTimestamp(event.now));
+        this.#useCall(event);
         if (event.outcome === "ask") this.#asks.set(record.seq, event);
         if (event.outcome === "allowed") this.#dispatch(record.seq, event, event);
         return;
@@ -222,7 +290,7 @@ export class SessionStates {
   doubt({ seq, event }: AuditRecord): void {
     if (event.kind === "session_opened" && !this.#sessions.has(event.session)) {
       const { session, origin, ceiling, from } = event;
-      const unknown = { raisedBy: [], steps: [], rewoundAt: null };
+      const unknown = { raisedBy: [], steps: [], rewoundAt: null, calls: NO_CALLS };
       this.#sessions.set(session, { origin, ceiling, label: WORST, from, start: WORST, ...unknown });
     }
     if (event.kind === "decision" && event.outcome === "allowed") this.#dispatch(seq, event, event);
@@ -244,10 +312,16 @@ export class SessionStates {
     this.#grants.clear();
   }
 
+  #useCall({ session, call }: DecisionEvent): void {
+    const state = this.#sessions.get(session);
+    if (state !== undefined) this.#sessions.set(session, { ...state, calls: withCall(state.calls, call) });
+  }
+
   /** A rewound session begins with what its calls before the cut had raised, and can itself be cut off further up. */
   #open(seq: AuditSeq, { session, origin, ceiling, state, from }: Extract<AuditEvent, { kind: "session_opened" }>): void {
     const parent = from === null ? undefined : this.#sessions.get(from.session);
-    const opened: SessionState = { origin, ceiling, label: state, from, start: state, steps: [], raisedBy: [], rewoundAt: null };
+    const none = { steps: [], raisedBy: [], rewoundAt: null, calls: NO_CALLS };
+    const opened: SessionState = { origin, ceiling, label: state, from, start: state, ...none };
     if (from === null || parent === undefined) {
       this.#sessions.set(session, opened);
       return;

@@ -1,16 +1,17 @@
 /** The state that brokerd lives by is the state that the log says, after every history and through every restart. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SessionId } from "@boxmaker/proto";
+import { CallId, SessionId } from "@boxmaker/proto";
 import fc from "fast-check";
 import { SessionStates } from "../../src/ledger/session-states.ts";
-import { BoxFiles, Rig, type SentCall, settle } from "../support/rig.ts";
+import { BoxFiles, type GivenGrant, Rig, type SentCall, settle } from "../support/rig.ts";
 
 const SESSIONS = ["a", "b", "c", "d"].map((name) => SessionId.parse(name));
 
 type Step =
   | { readonly kind: "call"; readonly session: number; readonly what: "read" | "secret" | "write" | "shell" | "fetch" | "odd" }
   | { readonly kind: "approve" | "refuse" | "leave"; readonly which: number }
+  | { readonly kind: "allow" | "close" | "reset" | "rewind"; readonly session: number; readonly which: number }
   | { readonly kind: "advance"; readonly ms: number }
   | { readonly kind: "restart" };
 
@@ -24,6 +25,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 5, arbitrary: fc.record({ kind: fc.constantFrom("approve", "refuse", "leave"), which: fc.nat(3) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constantFrom("allow", "close", "reset", "rewind"),
+      session: fc.nat(3),
+      which: fc.nat(3),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("advance" as const), ms: fc.nat(2000) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("restart" as const) }) },
 );
@@ -57,38 +66,52 @@ function send(rig: Rig, files: BoxFiles, session: string, what: Extract<Step, { 
   }
 }
 
-interface Snapshot {
-  readonly sessions: readonly unknown[];
-  readonly paths: readonly unknown[];
-  readonly uses: readonly number[];
-  readonly asks: readonly unknown[];
-  readonly latest: number;
-  readonly unfinished: readonly unknown[];
-}
-
-function snapshot(states: SessionStates): Snapshot {
-  return {
-    sessions: SESSIONS.map((id) => states.session(id)),
-    paths: states.pathLabels,
-    uses: ["read", "wide", "secret", "write", "shell", "fetch"].map((grant) => states.usesSpent(grant)),
-    asks: states.openAsks,
-    latest: states.latest,
-    unfinished: states.unfinished,
-  };
+/** The owner's acts, each with what it needs of the history so far. */
+async function act(
+  rig: Rig,
+  files: BoxFiles,
+  { kind, session, which }: Extract<Step, { kind: "allow" | "close" | "reset" | "rewind" }>,
+  held: GivenGrant[],
+): Promise<void> {
+  const id = SESSIONS[session] ?? assert.fail();
+  switch (kind) {
+    case "allow":
+      held.push(rig.allow("read_file", files.at(which === 0 ? "work" : "notes"), { session: id, uses: which + 1 }));
+      await held.at(-1)?.allowing;
+      return;
+    case "close":
+      held[which]?.leave();
+      return;
+    case "reset":
+      await rig.ledger.owner.resetLabel(files.at(["notes", "notes/a", "work", "work/deep"][which] ?? "work"));
+      return;
+    case "rewind": {
+      const calls = rig.states.session(id)?.calls.highest ?? 0;
+      const to = SessionId.parse(`${id}-${rig.ledger.head}`);
+      await rig.approvals.rewind({ session: id, turn: which, call: CallId.parse(Math.max(0, calls - which)), to });
+      return;
+    }
+    default:
+      throw new Error(kind satisfies never);
+  }
 }
 
 function assertSame(rig: Rig, files: BoxFiles): void {
   const folded = new SessionStates();
   for (const record of files.records()) folded.apply(record);
-  assert.deepEqual(snapshot(folded), snapshot(rig.states));
+  assert.deepEqual(folded.contents(), rig.states.contents());
 }
 
-test("the state folded from the log is the live one, after random histories with approvals and restarts", async () => {
+test("the state folded from the log, and from what was saved and the log behind it, is the live one, after random histories", async () => {
+  let restored = 0;
+  const history = fc.tuple(fc.array(step, { minLength: 5, maxLength: 40 }), fc.integer({ min: 1, max: 12 }));
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
+    fc.asyncProperty(history, async ([steps, saveEvery]) => {
       using files = new BoxFiles();
       write(files);
-      let rig = await Rig.open(files, { ttlMs: 3000 });
+      const options = { ttlMs: 3000, saveEvery };
+      let rig = await Rig.open(files, options);
+      const held: GivenGrant[] = [];
       let waiting: { readonly sent: SentCall; readonly id: number }[] = [];
       try {
         for (const one of steps) {
@@ -115,16 +138,24 @@ test("the state folded from the log is the live one, after random histories with
               waiting = waiting.filter((other) => other !== chosen);
               break;
             }
+            case "allow":
+            case "close":
+            case "reset":
+            case "rewind":
+              await act(rig, files, one, held);
+              break;
             case "advance":
               rig.clock.advance(one.ms);
               await settle();
               break;
             case "restart": {
               await rig[Symbol.asyncDispose]();
-              const before = snapshot(rig.states);
+              const before = rig.states.contents();
               const { clock } = rig;
-              rig = await Rig.open(files, { ttlMs: 3000, clock });
-              assert.deepEqual(snapshot(rig.states), before);
+              rig = await Rig.open(files, { ...options, clock });
+              assert.deepEqual(rig.states.contents(), before);
+              assert.equal(rig.opened.notices.length, 0);
+              if (rig.opened.saved > 0) restored++;
               waiting = [];
               break;
             }
@@ -141,4 +172,5 @@ test("the state folded from the log is the live one, after random histories with
     }),
     { numRuns: 40 },
   );
+  assert.ok(restored > 0);
 });

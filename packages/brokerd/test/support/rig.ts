@@ -19,13 +19,15 @@ import {
 } from "@boxmaker/proto";
 import { ApprovalTable } from "../../src/approvals/approval-table.ts";
 import { Approvals } from "../../src/approvals/approvals.ts";
-import { type AuditLog, openAuditLog } from "../../src/audit/audit-log.ts";
+import type { AuditLog } from "../../src/audit/audit-log.ts";
 import { type AskEnd, type TellPending, ToolCalls } from "../../src/calls/tool-calls.ts";
 import { Events } from "../../src/events.ts";
 import { Admission } from "../../src/ledger/admission.ts";
 import { Ledger, type LedgerOptions } from "../../src/ledger/ledger.ts";
+import { type OpenedStates, openStates } from "../../src/ledger/open-states.ts";
 import type { Allowing } from "../../src/ledger/owner-acts.ts";
-import { SessionStates } from "../../src/ledger/session-states.ts";
+import type { SessionStates } from "../../src/ledger/session-states.ts";
+import { StateSaver } from "../../src/ledger/state-saver.ts";
 import { FakeClock } from "../fakes/fake-clock.ts";
 import { FaultyLog } from "../fakes/faulty-log.ts";
 import { HurriedClock } from "../fakes/hurried-clock.ts";
@@ -42,6 +44,10 @@ export class BoxFiles implements Disposable {
 
   at(name: string): AbsPath {
     return AbsPath.parse(join(this.path, name));
+  }
+
+  get savedState(): AbsPath {
+    return this.at("broker/snapshot.jsonl");
   }
 
   /** Writes a grant file; `lines` are TOML before its `[constraints]`. */
@@ -88,6 +94,8 @@ export interface RigOptions {
   readonly ttlMs?: number;
   readonly opening?: Label;
   readonly clock?: FakeClock;
+  /** Records between two savings of the state; none unless given. */
+  readonly saveEvery?: number;
   readonly ledger?: Partial<LedgerOptions>;
 }
 
@@ -123,6 +131,9 @@ export class Rig implements AsyncDisposable {
   readonly audit: AuditLog;
   readonly log: FaultyLog;
   readonly states: SessionStates;
+  /** What was found at start. */
+  readonly opened: OpenedStates;
+  readonly saver: StateSaver;
   readonly ledger: Ledger;
   readonly admission: Admission;
   readonly table: ApprovalTable<AskEnd>;
@@ -134,7 +145,9 @@ export class Rig implements AsyncDisposable {
   isLowOnSpace = false;
   #call = 0;
 
-  private constructor(files: BoxFiles, audit: AuditLog, states: SessionStates, options: RigOptions) {
+  private constructor(files: BoxFiles, audit: AuditLog, opened: OpenedStates, options: RigOptions) {
+    const { states } = opened;
+    this.opened = opened;
     this.files = files;
     this.clock = options.clock ?? new FakeClock();
     this.audit = audit;
@@ -148,8 +161,17 @@ export class Rig implements AsyncDisposable {
       ),
     );
     const events = this.events;
+    this.saver = new StateSaver({
+      path: files.savedState,
+      states,
+      mark: () => audit.mark,
+      saved: opened.saved,
+      every: options.saveEvery ?? Number.POSITIVE_INFINITY,
+      warn: (line) => this.lines.push(line),
+    });
     this.table = new ApprovalTable(options.maxPending ?? 64, clock);
     this.admission = new Admission({ room: this.table, isLowOnSpace: async () => this.isLowOnSpace });
+    const { saver } = this;
     const label: Label = options.opening ?? { taint: "public", untrusted: false };
     this.ledger = new Ledger({
       log: this.log,
@@ -163,6 +185,7 @@ export class Rig implements AsyncDisposable {
       checkAdded: (set, file, text) => checkAddedGrant(set, file, text, { forbidden: [files.at("audit"), files.at("grants")] }),
       onGrants: (set) => (set.kind === "invalid" ? events.grantsInvalid(set.problems) : events.grantsValid()),
       onStopped: (cause) => events.ledgerStopped(cause),
+      onAppended: (durable) => saver.onAppended(durable),
       ...options.ledger,
     });
     const { ledger, admission, table } = this;
@@ -171,15 +194,11 @@ export class Rig implements AsyncDisposable {
   }
 
   static async open(files: BoxFiles, options: RigOptions = {}): Promise<Rig> {
-    const states = new SessionStates();
-    const opening = await openAuditLog({
-      directory: files.at("audit"),
-      clock: options.clock ?? new FakeClock(),
-      onRecord: (record) => states.apply(record),
-      warn: () => undefined,
-    });
+    const log = { directory: files.at("audit"), clock: options.clock ?? new FakeClock(), warn: () => undefined };
+    const opened = await openStates(log, files.savedState);
+    const { opening } = opened;
     if (opening.kind === "refused") throw new Error(opening.problem);
-    return new Rig(files, opening.log, states, options);
+    return new Rig(files, opening.log, opened, options);
   }
 
   send(tool: string, args: object | string, fields: CallFields = {}): SentCall {
