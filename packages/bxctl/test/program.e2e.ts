@@ -28,6 +28,8 @@ test("every command has help with an example", async () => {
     "audit verify",
     "audit show",
     "audit tail",
+    "audit why",
+    "why",
     "status",
   ];
   for (const command of commands) {
@@ -63,6 +65,8 @@ test("a command line that isn't understood is status 2, and what it says of it i
     ["grants", "test"],
     ["grants", "diff", "one"],
     ["audit"],
+    ["why"],
+    ["why", "x\u001b"],
     ["audit", "show", "--since", "soon\u001b"],
     ["audit", "tail", "--session", "Not An Id"],
   ]) {

@@ -6,7 +6,7 @@ import { jsonLine } from "../terminal/json-line.ts";
 import { formatOwnerTime } from "../time/owner-time.ts";
 import { type AuditCommand, type FilterFlags, readFilter } from "./audit-command.ts";
 import { describeEvent } from "./describe-record.ts";
-import { readRecords, UnreadableLogError } from "./read-records.ts";
+import { RecordedLog, UnreadableLogError } from "./read-records.ts";
 
 const MARKS = { first: "", rest: "    " };
 
@@ -29,7 +29,8 @@ export async function showRecords(command: AuditCommand, flags: FilterFlags): Pr
     return 2;
   }
   try {
-    for await (const { record, doubtful } of readRecords(directory)) {
+    const log = await RecordedLog.open(directory);
+    for (const { record, doubtful } of log.entries()) {
       if (filter.value.takes(record)) writeRecord(command, record, doubtful);
     }
     return 0;

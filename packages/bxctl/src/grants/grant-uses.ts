@@ -1,6 +1,6 @@
 /** How often each grant was in a decision, by the audit log. */
 import type { Timestamp } from "@boxmaker/proto";
-import { readRecords, UnreadableLogError } from "../audit/read-records.ts";
+import { RecordedLog, UnreadableLogError } from "../audit/read-records.ts";
 
 /** `decisions` that it spoke about, the time of the `last` one, and how many of its uses are `spent`. */
 export interface GrantUse {
@@ -24,7 +24,8 @@ export async function readUses(directory: string): Promise<UsesReading> {
     uses.set(grant, { ...use, ...changed(use) });
   };
   try {
-    for await (const { record, doubtful } of readRecords(directory)) {
+    const log = await RecordedLog.open(directory);
+    for (const { record, doubtful } of log.entries()) {
       const { event, time } = record;
       if (event.kind === "decision" && !doubtful) {
         for (const { grant } of event.matched) change(grant, ({ decisions }) => ({ decisions: decisions + 1, last: time }));

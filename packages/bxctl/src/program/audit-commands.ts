@@ -44,4 +44,23 @@ export function addAuditCommands(line: CommandLine): void {
     using _interrupts = line.io.onInterrupt(() => stop.abort());
     line.finish(await tailRecords({ directory, json, ...(await line.screens()) }, flags, stop.signal));
   });
+
+  for (const [parent, example] of [
+    [line.root, "bxctl why 41"],
+    [audit, "bxctl audit why 41"],
+  ] as const) {
+    line
+      .add(
+        parent,
+        "why <record>",
+        "a past decision: by which rule and line, what the session had seen, who approved, what would have passed",
+        example,
+      )
+      .option("--json", "one line of JSON")
+      .action(async (record: string, { json = false }: ShowFlags, command: Command) => {
+        const { explainRecord } = await import("../audit/explain-record.ts");
+        const places = line.placesOf(command);
+        line.finish(await explainRecord({ directory: places.audit, places, json, ...(await line.screens()) }, record));
+      });
+  }
 }

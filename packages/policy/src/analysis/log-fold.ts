@@ -22,7 +22,7 @@ export interface ListedFile {
   readonly sha256: Hash32;
 }
 
-/** A call that raised a session's state, and the state after it. */
+/** A call that raised a session's state, by the seq of its decision, and the state after it. */
 export interface PastRaise {
   readonly seq: AuditSeq;
   readonly call: CallId;
@@ -112,7 +112,7 @@ export class LogFold {
         const ask = this.#asks.get(event.decision);
         if (event.outcome === "changed" || ask === undefined) return;
         this.#asks.delete(event.decision);
-        if (event.outcome === "allowed" || event.outcome === "ask") this.#run(seq, ask, event);
+        if (event.outcome === "allowed" || event.outcome === "ask") this.#run(event.decision, ask, event);
         return;
       }
       case "accepted_break":

@@ -1,0 +1,19 @@
+/** The texts that a log names by hash, as what is decided again from it needs them. */
+import type { LogSources } from "@boxmaker/policy/analysis";
+import { setFromTexts } from "@boxmaker/policy/grants";
+import type { AbsPath } from "@boxmaker/proto";
+import type { RecordedLog } from "./read-records.ts";
+
+/** @param reserved the box's own places, which calls can't come to */
+export function logSources(log: RecordedLog, reserved: readonly AbsPath[]): LogSources {
+  return {
+    textOf: (hash) => log.kept("blobs", hash),
+    setOf: (files) => {
+      const texts = files.flatMap(({ file, sha256 }) => {
+        const text = log.kept("grants", sha256);
+        return text === undefined ? [] : [{ file, text }];
+      });
+      return texts.length === files.length ? setFromTexts(texts, reserved) : undefined;
+    },
+  };
+}
