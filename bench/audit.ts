@@ -1,7 +1,7 @@
 /** What a record costs that is on the disk before anything happens, and what it costs to verify a log of them. */
 import { spawnSync } from "node:child_process";
 import { closeSync, mkdirSync, mkdtempSync, openSync, realpathSync, rmSync, statSync, writeFileSync, writeSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "@boxmaker/edge/log";
@@ -11,6 +11,7 @@ import {
   AuditSeq,
   CallId,
   encodeRecordLine,
+  type Hash32,
   SessionId,
   sha256,
   Timestamp,
@@ -25,7 +26,8 @@ const ROUNDS = 7;
 const SEQUENTIAL = 300;
 const CALLERS = 64;
 const PER_CALLER = 40;
-const LOG_BYTES = 64 * 1024 * 1024;
+const LOG_BYTES = 1_000_000_000;
+const LOG_DAYS = 8;
 const NO_BLOBS: ReadonlyMap<never, never> = new Map<never, never>();
 const VERIFIER = fileURLToPath(new URL("../packages/bxctl/src/audit/verify-audit.ts", import.meta.url));
 
@@ -72,6 +74,39 @@ function eventOf(index: number): AuditEvent {
     run: null,
   };
 }
+
+const LABEL = { taint: "private", untrusted: false } as const;
+const RUN_EVENT = {
+  ...eventOf(0),
+  path_labels: [{ path: "/srv/notes", label: LABEL }],
+  matched: [{ grant: "notes", sha256: ZERO_HASH, effect: "auto" }],
+  outcome: "allowed",
+  reason: null,
+  grant: "notes",
+  grant_sha256: ZERO_HASH,
+  label: LABEL,
+  raises: LABEL,
+  run: {
+    runtime: "podman",
+    image: `sha256:${ZERO_HASH}`,
+    mounts: [{ path: "/srv/notes", writable: false }],
+    masked: [],
+    exposed: [],
+    host_exec: false,
+    hosts: [],
+  },
+};
+const RESULT_EVENT = {
+  kind: "result",
+  decision: 0,
+  session: "bench",
+  call: 0,
+  status: "ok",
+  sha256: ZERO_HASH,
+  bytes: 1200,
+  truncated: false,
+  elapsed_ms: 300,
+};
 
 async function openIn(directory: string): Promise<AuditLog> {
   const opening = await openAuditLog({
@@ -148,32 +183,42 @@ async function measureAppend(directory: string): Promise<readonly Figure[]> {
   return [{ name: "sequential_vs_c", value: median(times.c) / median(times.one), unit: "ratio", against }, ...figures];
 }
 
-/** A sound log of one day; returns its file. */
-function writeLog(directory: string): string {
+/** The lines of a call that ran, as brokerd writes them: decision and result. */
+function callLines(seq: number, prev: Hash32, time: Timestamp): { readonly text: string; readonly prev: Hash32 } {
+  const decision = JSON.stringify({ seq, time, prev, event: { ...RUN_EVENT, call: seq } });
+  const after = sha256(decision);
+  const result = JSON.stringify({ seq: seq + 1, time, prev: after, event: { ...RESULT_EVENT, decision: seq, call: seq } });
+  return { text: `${decision}\n${result}\n`, prev: sha256(result) };
+}
+
+/** A sound log of some days; returns its files. */
+function writeLog(directory: string): readonly string[] {
   mkdirSync(directory);
-  const path = join(directory, "2026-01-05.jsonl");
-  const file = openSync(path, "w");
-  const time = Timestamp.parse("2026-01-05T08:00:00.000Z");
   let prev = ZERO_HASH;
-  let lines = "";
-  let bytes = 0;
-  for (let seq = 1; bytes < LOG_BYTES; seq++) {
-    const { line } = encodeRecordLine({ seq: AuditSeq.parse(seq), time, prev, event: eventOf(seq) });
-    prev = sha256(line);
-    lines += `${line}\n`;
-    bytes += line.length + 1;
-    if (lines.length < 1_000_000) continue;
-    writeSync(file, lines);
-    lines = "";
-  }
-  writeSync(file, lines);
-  closeSync(file);
-  return path;
+  let seq = 1;
+  return Array.from({ length: LOG_DAYS }, (_, index) => {
+    const day = `2026-01-${String(index + 1).padStart(2, "0")}`;
+    const time = Timestamp.parse(`${day}T08:00:00.000Z`);
+    const path = join(directory, `${day}.jsonl`);
+    const file = openSync(path, "w");
+    for (let bytes = 0; bytes < LOG_BYTES / LOG_DAYS; ) {
+      let lines = "";
+      while (lines.length < 1_000_000) {
+        const call = callLines(seq, prev, time);
+        lines += call.text;
+        prev = call.prev;
+        seq += 2;
+      }
+      bytes += writeSync(file, lines);
+    }
+    closeSync(file);
+    return path;
+  });
 }
 
 async function measureVerify(directory: string): Promise<readonly Figure[]> {
   const audit = join(directory, "verify");
-  const file = writeLog(audit);
+  const files = writeLog(audit);
   const script = `
     const { verifyAudit } = await import(${JSON.stringify(VERIFIER)});
     process.exitCode = await verifyAudit(${JSON.stringify(audit)}, { write: () => {} });
@@ -184,10 +229,10 @@ async function measureVerify(directory: string): Promise<readonly Figure[]> {
     times.verify.push(
       await millisOf(() => void memory.push(Number(runProgram(process.execPath, ["--input-type=module", "-e", script])))),
     );
-    times.sum.push(await millisOf(() => void runProgram("sha256sum", [file])));
+    times.sum.push(await millisOf(() => void runProgram("sha256sum", files)));
   }
-  const megabytes = Math.round(statSync(file).size / 1e6);
-  const against = `sha256sum of the same ${megabytes} MB, bytes/s, medians of 3 interleaved runs`;
+  const megabytes = Math.round(files.reduce((sum, file) => sum + statSync(file).size, 0) / 1e6);
+  const against = `sha256sum of the same ${megabytes} MB, bytes/s, medians of 3 interleaved runs on ${availableParallelism()} processors`;
   return [
     { name: "verify_chain_vs_sha256sum", value: median(times.sum) / median(times.verify), unit: "ratio", against },
     { name: "verify_rss", value: Math.max(...memory), unit: "MiB", against: `a log of ${megabytes} MB` },

@@ -10,7 +10,5 @@ export interface DayTask {
 }
 
 const port = parentPort;
-port?.on("message", ({ directory, file }: DayTask) => {
-  // A rejection ends the thread with an error, which whoever waits for the answer sees.
-  void verifyDay(directory, file).then((day) => port.postMessage(day));
-});
+// A rejection ends the thread with an error, which whoever waits for the answer sees.
+port?.on("message", async ({ directory, file }: DayTask) => port.postMessage(await verifyDay(directory, file)));

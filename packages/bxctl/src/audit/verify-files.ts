@@ -88,7 +88,7 @@ async function verifySideBySide(
   files: readonly LogFile[],
   threads: number,
 ): Promise<readonly (WholeDay | undefined)[]> {
-  const days = new Array<WholeDay | undefined>(files.length).fill(undefined);
+  const days = files.map((): WholeDay | undefined => undefined);
   const tasks = files.entries();
   const work = async (): Promise<void> => {
     // The source and the compiled package have different endings.
