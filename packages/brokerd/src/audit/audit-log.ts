@@ -135,7 +135,7 @@ async function openLocked(options: AuditLogOptions, stack: AsyncDisposableStack,
   await syncFile(lock.descriptor);
 
   let end = await readListed(options, listing.files, notices);
-  if (acceptBreak && end.kind !== "broken" && options.checkpoints === undefined) return NOTHING_TO_ACCEPT;
+  const wasBroken = end.kind === "broken";
   if (acceptBreak && end.kind === "broken" && end.acceptance?.unended !== undefined) {
     await endLine(directory, end.acceptance.unended, file);
     notices.push("the last line of the audit log had no newline, and got one");
@@ -147,7 +147,7 @@ async function openLocked(options: AuditLogOptions, stack: AsyncDisposableStack,
     return refuse(`the audit log is broken: ${phraseBreak(mending.at)}; see docs/runbook.md#audit-broken`);
   const verdict = (await options.checkpoints?.begin(directory, end)) ?? { kind: "agrees" };
   if (verdict.kind === "unusable" || (verdict.kind === "differs" && !acceptBreak)) return refuse(verdict.problem);
-  if (acceptBreak && end.kind !== "broken" && verdict.kind === "agrees") return NOTHING_TO_ACCEPT;
+  if (acceptBreak && !wasBroken && verdict.kind === "agrees") return NOTHING_TO_ACCEPT;
 
   const blobs = stack.use(await BlobStore.open(directory, "blobs"));
   const grants = stack.use(await BlobStore.open(directory, "grants"));
