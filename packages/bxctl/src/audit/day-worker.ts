@@ -10,5 +10,10 @@ export interface DayTask {
 }
 
 const port = parentPort;
-// A rejection ends the thread with an error, which whoever waits for the answer sees.
-port?.on("message", async ({ directory, file }: DayTask) => port.postMessage(await verifyDay(directory, file)));
+port?.on("message", ({ directory, file }: DayTask) => {
+  verifyDay(directory, file).then(
+    (day) => port.postMessage(day),
+    // A file that can't be read isn't whole; reading it in turn says why.
+    () => port.postMessage(undefined),
+  );
+});
