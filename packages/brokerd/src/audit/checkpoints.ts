@@ -3,7 +3,7 @@
  * written behind its back. Nothing waits for them, and a failure to write one is a warning.
  */
 import { join } from "node:path";
-import { readAuditEntries } from "@boxmaker/edge/audit-files";
+import { type NewestCheckpoint, readAuditEntries, readNewestCheckpoint } from "@boxmaker/edge/audit-files";
 import type { Clock } from "@boxmaker/edge/log";
 import {
   type AbsPath,
@@ -27,7 +27,7 @@ import {
 } from "@boxmaker/proto/transparency";
 import type { CheckpointCommand } from "./checkpoint-command.ts";
 import { type CheckpointKeys, openCheckpointKeys } from "./checkpoint-keys.ts";
-import { CheckpointStore, type NewestCheckpoint } from "./checkpoint-store.ts";
+import { CheckpointStore } from "./checkpoint-store.ts";
 import { compareLog } from "./compare-log.ts";
 
 /** How long a record may wait for a checkpoint, and a failed checkpoint for the next attempt. */
@@ -91,7 +91,7 @@ export class Checkpoints implements AsyncDisposable {
     const { keys } = opening;
     const store = new CheckpointStore(directory);
     this.#parts = { store, keys };
-    const reading = await store.newest();
+    const reading = await readNewestCheckpoint(directory);
     if (reading.kind === "damaged")
       return { kind: "unusable", problem: `${reading.problem}; see docs/runbook.md#checkpoint-damaged` };
     const newest = reading.kind === "newest" ? reading.newest : undefined;

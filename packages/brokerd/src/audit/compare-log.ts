@@ -1,5 +1,5 @@
 /** Is the log that a start finds the one that was signed? It may have grown since, and nothing else. */
-import { readAuditFile, readLineAt } from "@boxmaker/edge/audit-files";
+import { type NewestCheckpoint, readAuditFile, readLineAt } from "@boxmaker/edge/audit-files";
 import {
   type AbsPath,
   AuditChain,
@@ -11,7 +11,6 @@ import {
   sha256,
 } from "@boxmaker/proto";
 import { type Checkpoint, type KeptCheckpoint, type LastLine, LogTrees, leafOf, openStored } from "@boxmaker/proto/transparency";
-import type { NewestCheckpoint } from "./checkpoint-store.ts";
 import { readAll } from "./read-directory.ts";
 
 /** The trees of the log as it is, and the place of its last record. */

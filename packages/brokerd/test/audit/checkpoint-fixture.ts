@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { AbsPath } from "@boxmaker/proto";
-import { type CheckpointNote, readCheckpointNote } from "@boxmaker/proto/transparency";
+import { type CheckpointNote, readCheckpointNote, readVerifierKey, type VerifierKey } from "@boxmaker/proto/transparency";
 import { type AuditLog, type AuditLogOpening, openAuditLog } from "../../src/audit/audit-log.ts";
 import { type CheckpointOptions, Checkpoints } from "../../src/audit/checkpoints.ts";
 import { FakeClock } from "../fakes/fake-clock.ts";
@@ -92,4 +92,17 @@ export function checkpointIn(temp: TempDirectory, name: string): CheckpointNote 
   const reading = readCheckpointNote(readFileSync(temp.file(`checkpoints/${name}`)));
   if (reading.kind === "invalid") throw new Error(reading.problem);
   return reading.value;
+}
+
+/** The public keys that are listed. */
+export function listedKeys(temp: TempDirectory): readonly VerifierKey[] {
+  const words = temp.text("checkpoints/keys").split("\n").slice(0, -1);
+  return words.map((word) => {
+    const reading = readVerifierKey(word);
+    return reading.kind === "ok" ? reading.key : fail(reading.problem);
+  });
+}
+
+function fail(problem: string): never {
+  throw new Error(problem);
 }

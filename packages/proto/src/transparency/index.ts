@@ -4,7 +4,7 @@
  */
 export { type Checkpoint, type CheckpointReading, readCheckpoint, treeOrigin, writeCheckpoint } from "./checkpoint.ts";
 export { CompactTree, Frontier } from "./compact-tree.ts";
-export { beginsTree, type LogTree, LogTrees, leafOf, type StoredTree } from "./log-trees.ts";
+export { beginsTree, type LogTree, LogTrees, leafOf, type StoredTree, type TreeRecord } from "./log-trees.ts";
 export { EMPTY_ROOT, hashChildren, hashLeaf } from "./merkle-hash.ts";
 export {
   type NoteKeyKind,

@@ -1,5 +1,5 @@
 /** The trees over one audit log's records: one from the first record on, and another from each record on that accepts a break. */
-import type { AuditRecord } from "../audit/audit-event.ts";
+import type { AuditEvent, AuditRecord } from "../audit/audit-event.ts";
 import type { Hash32 } from "../ids/hash32.ts";
 import { canonicalJson } from "../json/canonical-json.ts";
 import { treeOrigin } from "./checkpoint.ts";
@@ -20,13 +20,19 @@ export interface StoredTree {
   readonly before: Frontier;
 }
 
+/** What of a record decides to which tree it belongs. */
+export interface TreeRecord {
+  readonly seq: number;
+  readonly event: { readonly kind: AuditEvent["kind"] };
+}
+
 /** The leaf of a record: the hash of its line, which is its canonical JSON. */
 export function leafOf(record: AuditRecord): Hash32 {
   return hashLeaf(Buffer.from(canonicalJson(record)));
 }
 
 /** Whether what was signed before can't be continued after this record, so that a new tree has to begin with it. */
-export function beginsTree({ seq, event }: AuditRecord): boolean {
+export function beginsTree({ seq, event }: TreeRecord): boolean {
   return seq === 1 || event.kind === "accepted_break" || event.kind === "accepted_loss";
 }
 
@@ -52,7 +58,7 @@ export class LogTrees {
     return trees;
   }
 
-  add(record: AuditRecord, leaf: Hash32): void {
+  add(record: TreeRecord, leaf: Hash32): void {
     if (beginsTree(record)) {
       this.#origin = treeOrigin(leaf);
       this.#first = record.seq;
