@@ -15,7 +15,7 @@ import { MUTATION_SETS, type MutationSet } from "./mutation-sets.ts";
 /** The share of noticed changes, in percent, below which a run fails. */
 const WANTED_SCORE = 90;
 const STRYKER = join(import.meta.dirname, "node_modules", ".bin", "stryker");
-const REPORTER = join(import.meta.dirname, "stop-at-first-failure.ts");
+const RUNNER = join(import.meta.dirname, "in-process-runner.ts");
 const REPORTS = "build/mutation";
 
 /** The order of the set's patterns, and by name within one. */
@@ -24,13 +24,15 @@ function testsOf({ package: name, tests }: MutationSet): readonly string[] {
 }
 
 function configurationOf(name: string, set: MutationSet, sources: readonly string[]): object {
-  const options = ["--test", "--test-isolation=none", `--test-reporter=${REPORTER}`, "--test-reporter-destination=stdout"];
   return {
     mutate: sources.map((source) => `packages/${set.package}/${source}`),
-    testRunner: "command",
-    commandRunner: { command: [process.execPath, ...options, ...testsOf(set)].join(" ") },
-    // One process is busy already, and the tests hold time limits of their own.
+    testRunner: "in-process",
+    testsInProcess: testsOf(set),
+    plugins: [RUNNER],
+    warnings: { unknownOptions: false },
+    // Mutants are cheap, and a busy machine would let tests fail by their deadlines.
     concurrency: 1,
+    coverageAnalysis: "perTest",
     timeoutMS: 20_000,
     disableTypeChecks: false,
     ignorePatterns: ["/*", "!/package.json", "!/tsconfig.json", "!/packages", "/packages/*", `!/packages/${set.package}`],
@@ -40,8 +42,6 @@ function configurationOf(name: string, set: MutationSet, sources: readonly strin
     jsonReporter: { fileName: `${REPORTS}/${name}.json` },
     thresholds: { high: 100, low: WANTED_SCORE, break: WANTED_SCORE },
     allowEmpty: false,
-    checkers: [],
-    plugins: [],
   };
 }
 

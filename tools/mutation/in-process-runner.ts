@@ -1,0 +1,133 @@
+/**
+ * A test runner for Stryker that loads a set's tests once and runs only those that reach the mutant, in the same process: a process
+ * for each mutant would spend nearly all its time on loading.
+ *
+ * Mutants share the process's state, such as memories of earlier results. So a test that fails has to pass again with the mutant
+ * switched off; where it doesn't, an earlier mutant has left something behind and the run is repeated in a new process.
+ */
+import { registerHooks } from "node:module";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { inspect } from "node:util";
+import { type CollectedTest, collectedTests } from "./collected-tests.ts";
+
+type Counts = Record<string, number>;
+
+/** What the changed sources look up to know which mutant they are. */
+interface Switchboard {
+  activeMutant?: string | undefined;
+  currentTestId?: string | undefined;
+  hitCount?: number | undefined;
+  hitLimit?: number | undefined;
+  mutantCoverage?: { readonly static: Counts; readonly perTest: Record<string, Counts> } | undefined;
+}
+
+interface MutantRun {
+  readonly activeMutant: { readonly id: string };
+  readonly mutantActivation: "runtime" | "static";
+  readonly testFilter?: readonly string[];
+  readonly hitLimit?: number;
+}
+
+const switchboard: Switchboard = {};
+const strays: unknown[] = [];
+
+/** The failure of a test, or undefined where it passes. */
+async function failureOf({ run }: CollectedTest): Promise<string | undefined> {
+  strays.length = 0;
+  try {
+    await run();
+    // As in node:test: a promise that nobody waits for and that rejects is a failure.
+    await new Promise(setImmediate);
+    return strays.length === 0 ? undefined : `unhandled: ${inspect(strays)}`;
+  } catch (error) {
+    // Whatever a test throws says that it has noticed something.
+    return String(error);
+  }
+}
+
+class InProcessRunner {
+  static readonly inject = ["options"] as const;
+  readonly #files: readonly string[];
+  #tests: readonly CollectedTest[] | undefined;
+  #isFresh = true;
+  #isSpoilt = false;
+
+  constructor(options: { readonly testsInProcess: readonly string[] }) {
+    this.#files = options.testsInProcess;
+  }
+
+  capabilities(): object {
+    return { reloadEnvironment: false };
+  }
+
+  async dryRun(): Promise<object> {
+    switchboard.mutantCoverage = { static: {}, perTest: {} };
+    const tests = await this.#load();
+    const results: object[] = [];
+    for (const test of tests) {
+      switchboard.currentTestId = test.id;
+      const started = performance.now();
+      const failure = await failureOf(test);
+      const timeSpentMs = performance.now() - started;
+      const base = { id: test.id, name: test.id, timeSpentMs };
+      results.push(failure === undefined ? { ...base, status: 0 } : { ...base, status: 1, failureMessage: failure });
+    }
+    switchboard.currentTestId = undefined;
+    return { status: "complete", tests: results, mutantCoverage: switchboard.mutantCoverage };
+  }
+
+  async mutantRun({ activeMutant, mutantActivation, testFilter, hitLimit }: MutantRun): Promise<object> {
+    if (this.#isSpoilt) throw new Error("an earlier mutant left something behind: a new process is needed");
+    const isFresh = this.#isFresh;
+    this.#isFresh = false;
+    switchboard.mutantCoverage = undefined;
+    switchboard.hitCount = 0;
+    switchboard.hitLimit = hitLimit;
+    const isStatic = mutantActivation === "static";
+    // What runs while the files are loaded must see a static mutant, and no other.
+    if (isStatic) switchboard.activeMutant = activeMutant.id;
+    let tests: readonly CollectedTest[];
+    try {
+      tests = await this.#load();
+    } catch (error) {
+      return { status: "killed", killedBy: [], failureMessage: String(error), nrOfTests: 0 };
+    }
+    const wanted = testFilter === undefined ? tests : tests.filter(({ id }) => testFilter.includes(id));
+    let count = 0;
+    for (const test of wanted) {
+      count++;
+      switchboard.activeMutant = activeMutant.id;
+      const failure = await failureOf(test);
+      switchboard.activeMutant = undefined;
+      if (failure === undefined) continue;
+      if (hitLimit !== undefined && switchboard.hitCount > hitLimit) {
+        this.#isSpoilt = true;
+        return { status: "timeout", reason: "the mutant was reached far too often" };
+      }
+      // A static mutant can't be switched off, but it has a process of its own.
+      this.#isSpoilt = !isStatic && (await failureOf(test)) !== undefined;
+      if (this.#isSpoilt && !isFresh) throw new Error("a mutant left something behind: a new process is needed");
+      return { status: "killed", killedBy: [test.id], failureMessage: failure, nrOfTests: count };
+    }
+    return { status: "survived", nrOfTests: count };
+  }
+
+  async #load(): Promise<readonly CollectedTest[]> {
+    if (this.#tests !== undefined) return this.#tests;
+    Object.assign(globalThis, { __stryker__: switchboard });
+    process.on("unhandledRejection", (reason) => strays.push(reason));
+    const substitute = new URL("collected-tests.ts", import.meta.url).href;
+    registerHooks({
+      resolve: (specifier, context, nextResolve) =>
+        specifier === "node:test" ? { url: substitute, shortCircuit: true } : nextResolve(specifier, context),
+    });
+    for (const file of this.#files) await import(pathToFileURL(resolve(file)).href);
+    const tests = collectedTests();
+    this.#tests = tests;
+    return tests;
+  }
+}
+
+/** What Stryker looks for in a plugin. */
+export const strykerPlugins = [{ kind: "TestRunner", name: "in-process", injectableClass: InProcessRunner }];
