@@ -4,6 +4,7 @@
  */
 
 import { decide, type GrantSet } from "@boxmaker/policy";
+import { verify } from "@boxmaker/policy/analysis";
 import { type AuthorizationAnswer, preparsePolicySet, statefulIsAuthorized } from "@cedar-policy/cedar-wasm/nodejs";
 import type { Figure } from "./figure/figure.ts";
 import { compareInterleaved, median } from "./figure/sample.ts";
@@ -14,6 +15,7 @@ const WARMING_UP = 5;
 const CALLS = 400;
 const COUNTS = [10, 100, 10_000] as const;
 const COMPARED = 100;
+const VERIFICATIONS = 5;
 
 function decideAll(calls: readonly BenchCall[], grants: GrantSet): void {
   for (const { request, state } of calls) decide(request, grants, state, NOW, BOX);
@@ -76,6 +78,18 @@ function compareWithCedar(): Figure {
   };
 }
 
+/** What `bxctl grants verify` computes, without starting a process or reading files. */
+function measureVerify(): Figure {
+  const grants = grantsOf(rulesOf(COMPARED));
+  if (grants.kind === "invalid") throw new Error("expected valid grants");
+  const times = Array.from({ length: VERIFICATIONS }, () => {
+    const started = performance.now();
+    verify(grants, NOW);
+    return performance.now() - started;
+  });
+  return { name: `verify_${COMPARED}_grants`, value: median(times) / 1000, unit: "s", against: null };
+}
+
 export function run(): Promise<readonly Figure[]> {
-  return Promise.resolve([...measure(), compareWithCedar()]);
+  return Promise.resolve([...measure(), compareWithCedar(), measureVerify()]);
 }
