@@ -6,6 +6,7 @@ import {
   joinLabel,
   type Label,
   type MatchedGrant,
+  type Mount,
   type Origin,
   type PathLabel,
   type RunPlan,
@@ -153,7 +154,7 @@ export function judge(
   const run = ruling?.run ?? (first === undefined ? undefined : planByGrants(call, first, permitting, index, box));
   if (named === undefined || run === undefined) return { kind: "denied", reason: "no_grant", findings: NOTHING_FOUND };
 
-  const pathLabels = labelsRead(call, run.mounts, state.pathLabels, set.labels ?? []);
+  const pathLabels = labelsRead(call, [...run.mounts, ...mountedInSomeState(matches)], state.pathLabels, set.labels ?? []);
   const grants = matches.map(({ loaded }) => loaded.grant);
   const rules = ruling === undefined ? grants : [...grants, ruling.otherwise];
   const ofRules = rules.map((rule): Label => ({ taint: rule.label, untrusted: rule.untrusted }));
@@ -182,6 +183,15 @@ export function judge(
     expires: expiryOf(permitting),
     uses: spendFrom(permitting),
   };
+}
+
+/**
+ * What a box might hold if more were permitted. Its labels count whatever is permitted now: a higher state that mounts less would get
+ * a lower label by it, and could do for its audience what a lower state may not.
+ */
+function mountedInSomeState(matches: readonly Match[]): readonly Mount[] {
+  const paths = matches.flatMap(({ loaded: { grant } }) => (grant.mode === "deny" ? [] : grant.paths));
+  return [...new Set(paths)].map((path) => ({ path, writable: true }));
 }
 
 /** A call that is denied has a plan too, because its label decides whether the audience is the reason. */
