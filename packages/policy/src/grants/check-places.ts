@@ -34,6 +34,9 @@ function placeProblem(use: PathUse, look: (path: AbsPath) => Looked): string | u
     if (found.kind === "unreadable") return `${quoteText(use.path)} can't be looked at (${found.code} at ${quoteText(path)})`;
     // What doesn't exist yet has no links below it; the box compares again before it mounts.
     if (found.kind === "missing") return undefined;
+    if (path === use.path && found.kind === "other" && use.in.parsed.parts.mode !== "deny") {
+      return `${quoteText(use.path)} is neither a file nor a folder, so no box can have it; name a folder`;
+    }
     if (path === use.path && found.kind !== "directory" && isWritePermission(use)) {
       return `${quoteText(use.path)} is no folder, so no write ever matches it; name the folder that the file lies in`;
     }

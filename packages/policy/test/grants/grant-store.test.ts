@@ -1,5 +1,6 @@
 /** What makes a set of grants: its files, the rules between them, and the places that they name. */
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { mkdirSync, symlinkSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
@@ -183,6 +184,20 @@ describe("GrantStore.current() refuses a path", () => {
     const store = directory.store();
     assert.match((await problemsOf(store)).join("\n"), /a\.md" is no folder, so no write ever matches it/u);
     directory.write("a.toml", permit("write_file", file, "deny"));
+    assert.deepEqual(await problemsOf(store), []);
+  });
+
+  test("of what no box can have, such as a FIFO, unless it is denied", async () => {
+    using directory = new TempDirectory();
+    using place = new TempDirectory();
+    const fifo = join(place.path, "fifo");
+    assert.equal(spawnSync("mkfifo", [fifo]).status, 0);
+    directory.write("a.toml", grantText("a", fifo));
+    const store = directory.store();
+    assert.deepEqual(await problemsOf(store), [
+      `a.toml:5: constraints.paths: "${fifo}" is neither a file nor a folder, so no box can have it; name a folder`,
+    ]);
+    directory.write("a.toml", grantText("a", fifo).replace("auto", "deny"));
     assert.deepEqual(await problemsOf(store), []);
   });
 
