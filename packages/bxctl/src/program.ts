@@ -5,6 +5,7 @@ import type { ExitStatus, ProcessIo } from "./process-io.ts";
 import { addAuditCommands } from "./program/audit-commands.ts";
 import { CommandLine } from "./program/command-line.ts";
 import { addGrantsCommands } from "./program/grants-commands.ts";
+import { addSessionCommands } from "./program/session-commands.ts";
 
 const VERSION = "0.1.0";
 
@@ -44,18 +45,7 @@ function buildProgram(io: ProcessIo, finish: (status: ExitStatus) => void): Comm
       finish(await listSessions({ places: line.placesOf(command), json, ...(await line.screens()) }));
     });
 
-  line
-    .add(
-      line.group("session", "one conversation"),
-      "show <id>",
-      "what a session has seen, and which calls raised it",
-      "bxctl session show holidays",
-    )
-    .option("--json", "one line of JSON")
-    .action(async (id: string, { json = false }: Flags, command: Command) => {
-      const { showSession } = await import("./box/box-commands.ts");
-      finish(await showSession({ places: line.placesOf(command), json, ...(await line.screens()) }, id));
-    });
+  addSessionCommands(line);
 
   line
     .add(root, "approvals", "every call that waits for you, whole", "bxctl approvals")

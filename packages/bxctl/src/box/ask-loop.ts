@@ -1,6 +1,6 @@
 /** One short question to loopd and its answer, within a deadline. Turns, which last, are in chat/run-turn.ts. */
 import { requestFinal } from "@boxmaker/edge/socket";
-import { escapeText, LoopAnswer, LoopRequest, type SessionId, type SessionSummary } from "@boxmaker/proto";
+import { type CallId, escapeText, LoopAnswer, LoopRequest, type SessionId, type SessionSummary } from "@boxmaker/proto";
 import { phraseExchangeError } from "./exchange-problem.ts";
 
 /** For connecting, asking and being answered, in milliseconds. */
@@ -42,4 +42,29 @@ export async function askCancel(socket: string, session: SessionId): Promise<str
   const reply = await askLoop(socket, { kind: "cancel", body: { session } });
   if (reply.kind === "failed") return reply.problem;
   return reply.answer.kind === "ok" ? undefined : unexpected(reply.answer, "ok");
+}
+
+/** Where the first turns of a session end: how many turns it has, and the last call that they made. */
+export async function askRewindPoint(
+  socket: string,
+  session: SessionId,
+  turn: number,
+): Promise<
+  { readonly kind: "point"; readonly turns: number; readonly call: CallId } | { readonly kind: "failed"; readonly problem: string }
+> {
+  const reply = await askLoop(socket, { kind: "rewind_point", body: { session, turn } });
+  if (reply.kind === "failed") return reply;
+  if (reply.answer.kind !== "rewind_point_report")
+    return { kind: "failed", problem: unexpected(reply.answer, "rewind_point_report") };
+  return { kind: "point", turns: reply.answer.body.turns, call: reply.answer.body.call };
+}
+
+/** Has loopd start session `to` with the first turns of another. Returns one printable line where it couldn't. */
+export async function askRewind(
+  socket: string,
+  rewind: Extract<LoopRequest, { kind: "rewind" }>["body"],
+): Promise<string | undefined> {
+  const reply = await askLoop(socket, { kind: "rewind", body: rewind });
+  if (reply.kind === "failed") return reply.problem;
+  return reply.answer.kind === "session_started" ? undefined : unexpected(reply.answer, "session_started");
 }

@@ -1,6 +1,5 @@
-/** `bxctl status`, `grants check`, `sessions` and `session show`: what brokerd and loopd say about themselves. */
-import { escapeText, quoteText, SessionId } from "@boxmaker/proto";
-import { phraseLabel } from "../approvals/describe-ask.ts";
+/** `bxctl status`, `grants check` and `sessions`: what brokerd and loopd say about themselves. */
+import { escapeText } from "@boxmaker/proto";
 import type { ExitStatus } from "../process-io.ts";
 import { jsonLine } from "../terminal/json-line.ts";
 import type { Screen } from "../terminal/screen.ts";
@@ -77,31 +76,6 @@ export async function listSessions({ places, out, err, json }: BoxCommand): Prom
   if (sessions.length === 0) out.line("no session yet");
   for (const { session, turns, busy, updated } of sessions) {
     out.line(`${updated}  ${session}  ${turns} ${turns === 1 ? "turn" : "turns"}${busy ? ", in a turn now" : ""}`);
-  }
-  return 0;
-}
-
-/** What a session has seen, and the calls that raised it. */
-export async function showSession({ places, out, err, json }: BoxCommand, id: string): Promise<ExitStatus> {
-  const session = SessionId.safeParse(id);
-  if (!session.success) {
-    err.line(`bxctl: ${quoteText(id)} is no session id: expected lower-case letters, digits and "-", at most 64`);
-    return 2;
-  }
-  const reply = await askAdmin(places.adminSocket, { kind: "session", body: { session: session.data } }, "session_report");
-  if (reply.kind !== "answer") return fail(err, reply.problem);
-  const { state, raised_by: raised } = reply.body;
-  if (json) {
-    out.raw(jsonLine(reply.body));
-    return 0;
-  }
-  out.line(`session ${reply.body.session}: has seen ${phraseLabel(state)}`);
-  if (raised.length === 0) out.line("  no call has raised it");
-  for (const { decision, call, tool, after } of raised) {
-    out.line(`raised to ${phraseLabel(after)} by call ${call}: ${quoteText(tool)} (record ${decision})`, {
-      first: "  ",
-      rest: "    ",
-    });
   }
   return 0;
 }

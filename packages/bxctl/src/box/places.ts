@@ -10,6 +10,8 @@ export interface Places {
   readonly adminSocket: string;
   /** The flags that lead another bxctl to the same brokerd, as a shell takes them, each after a space; printable. */
   readonly adminFlags: string;
+  /** As above, for the whole box. */
+  readonly homeFlags: string;
 }
 
 /** What the owner gave on the command line. */
@@ -37,6 +39,7 @@ export function findPlaces(flags: PlaceFlags, env: Readonly<Record<string, strin
     audit: join(home, "audit"),
     loopSocket: resolve(flags.socket ?? join(home, "run/loop/loop.sock")),
     adminSocket,
+    homeFlags: homeFlag,
     adminFlags: adminSocket === ownSocket ? homeFlag : ` --admin-socket ${shellWord(adminSocket)}`,
   };
 }

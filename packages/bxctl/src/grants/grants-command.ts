@@ -1,7 +1,7 @@
 /** What the commands about grants have in common: where they read and write, and the set of grants that they are about. */
 import { resolve } from "node:path";
 import { systemClock } from "@boxmaker/edge/log";
-import type { ValidGrantSet } from "@boxmaker/policy";
+import type { GrantSet, ValidGrantSet } from "@boxmaker/policy";
 import { GrantStore } from "@boxmaker/policy/grants";
 import { AbsPath, escapeText, quoteText, type Timestamp, timestampFromMillis } from "@boxmaker/proto";
 import { type BrokerConfig, readBrokerConfig } from "../box/broker-config.ts";
@@ -41,16 +41,20 @@ export async function loadConfig(command: GrantsCommand): Promise<{ readonly kin
   return reading.kind === "ok" ? reading : end(command, 1, reading.problem);
 }
 
+/** The grants in a directory, with every check that brokerd makes, but for those of its runtime. */
+export function readSet({ tools, labels, forbidden }: BrokerConfig, directory: AbsPath): Promise<GrantSet> {
+  return new GrantStore({ directory, tools, labels, forbidden, clock: systemClock }).current();
+}
+
 /**
- * Reads a grants directory with every check that brokerd makes, but for those of its runtime.
+ * As {@link readSet}; every fault is said.
  *
  * @param directory as typed; the box's own unless given
  */
 export async function loadSet(command: GrantsCommand, config: BrokerConfig, directory: string | undefined): Promise<Loaded> {
   const path = directory === undefined ? config.grants : AbsPath.safeParse(resolve(directory)).data;
   if (path === undefined) return end(command, 2, `${quoteText(directory ?? "")} can't be the path of a grants directory`);
-  const { tools, labels, forbidden } = config;
-  const set = await new GrantStore({ directory: path, tools, labels, forbidden, clock: systemClock }).current();
+  const set = await readSet(config, path);
   if (set.kind === "valid") return { kind: "ok", set, config };
   for (const { file, line, problem } of set.problems) {
     command.err.line(`${escapeText(file)}${line === 0 ? "" : `:${line}`}: ${escapeText(problem)}`);

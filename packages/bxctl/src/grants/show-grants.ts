@@ -1,7 +1,6 @@
 /** `bxctl grants show` and `grants list`: the model's powers as a table, and what there is to say about each grant. */
 import type { PolicyState } from "@boxmaker/policy";
 import { type Finding, lint, type Power, powersOf } from "@boxmaker/policy/analysis";
-import { setFromTexts } from "@boxmaker/policy/grants";
 import { quoteText, type SessionId, unreachable } from "@boxmaker/proto";
 import { phraseDenial } from "../approvals/denial-phrase.ts";
 import { phraseLabel } from "../approvals/describe-ask.ts";
@@ -12,6 +11,7 @@ import { jsonLine } from "../terminal/json-line.ts";
 import { formatOwnerTime } from "../time/owner-time.ts";
 import { NO_USES, readUses, type Uses } from "./grant-uses.ts";
 import { end, type GrantsCommand, type Loaded, loadOwn, presentTime } from "./grants-command.ts";
+import { type OwnGrant, withOwnGrants } from "./own-grants.ts";
 
 export interface ShowFlags {
   readonly session?: string | undefined;
@@ -34,7 +34,7 @@ async function usesOf(command: GrantsCommand, audit: string): Promise<Uses> {
 interface Seen extends Pick<PolicyState, "label" | "origin" | "ceiling"> {
   readonly session: SessionId | null;
   /** Grants of the session itself. */
-  readonly own: readonly { readonly grant: string; readonly text: string }[];
+  readonly own: readonly OwnGrant[];
 }
 
 async function seenBy(
@@ -49,19 +49,6 @@ async function seenBy(
   if (reply.kind !== "answer") return end(command, 1, reply.problem).status;
   const { state, origin, ceiling, grants } = reply.body;
   return { label: state, origin, ceiling, session: session.value, own: grants };
-}
-
-/** The set with the session's own grants in it. */
-function withOwn({ set, config }: Extract<Loaded, { kind: "ok" }>, own: Seen["own"]): typeof set {
-  if (own.length === 0) return set;
-  const added = setFromTexts(
-    [...set.files, ...own.map(({ grant, text }) => ({ file: `session grant ${grant}`, text }))].map(({ file, text }) => ({
-      file,
-      text,
-    })),
-    config.forbidden,
-  );
-  return added.kind === "valid" ? added : set;
 }
 
 const WORDS = { auto: "auto", ask: "ask", deny: "gone" } as const;
@@ -85,7 +72,7 @@ export async function showPowers(command: GrantsCommand, flags: ShowFlags): Prom
   const uses = await usesOf(command, loaded.config.audit);
   const { session, own, ...rest } = seen;
   const state: PolicyState = { ...rest, usesSpent: (id) => uses.get(id)?.spent ?? 0, pathLabels: [] };
-  const powers = powersOf(withOwn(loaded, own), { session, state, now: presentTime() });
+  const powers = powersOf(withOwnGrants(loaded, own), { session, state, now: presentTime() });
   const { out, json } = command;
   if (json) {
     out.raw(jsonLine({ session, state: seen.label, origin: seen.origin, ceiling: seen.ceiling, powers }));

@@ -10,6 +10,8 @@ interface Flags {
   readonly taint?: string;
   readonly untrusted?: boolean;
   readonly failOnWider?: boolean;
+  readonly with?: string;
+  readonly since?: string;
 }
 
 const JSON_FLAG = ["--json", "one line of JSON"] as const;
@@ -106,5 +108,20 @@ export function addGrantsCommands(line: CommandLine): void {
     .action(async (before: string, after: string, flags: Flags, command: Command) => {
       const { diffGrants } = await import("../grants/diff-grants.ts");
       line.finish(await diffGrants(await at(flags, command), before, after, flags.failOnWider === true));
+    });
+
+  line
+    .add(
+      grants,
+      "replay",
+      "the audit log decided again by other grants: what would have changed; without --with, whether it follows from its own inputs",
+      "bxctl grants replay --with /tmp/new-grants --since 30d",
+    )
+    .option("--with <dir>", "decide by the grants in this directory")
+    .option("--since <time>", "only decisions that are not older: 2h, 7d, 2027-01-31")
+    .option(...JSON_FLAG)
+    .action(async (flags: Flags, command: Command) => {
+      const { replayGrants } = await import("../grants/replay-grants.ts");
+      line.finish(await replayGrants(await at(flags, command), flags));
     });
 }
