@@ -1,6 +1,8 @@
 /**
  * A test runner for Stryker that loads a set's tests once and runs only those that reach the mutant, in the same process: a process
- * for each mutant would spend nearly all its time on loading.
+ * for each mutant would spend nearly all its time on loading. Only a mutant that is reached while the sources are loaded gets one.
+ *
+ * What the test files compute while they are loaded is computed without the mutant, so that it can only make a test miss it.
  *
  * Mutants share the process's state, such as memories of earlier results. So a test that fails has to pass again with the mutant
  * switched off; where it doesn't, an earlier mutant has left something behind and the run is repeated in a new process.
@@ -46,15 +48,24 @@ async function failureOf({ run }: CollectedTest): Promise<string | undefined> {
   }
 }
 
+/** What a test that reaches a mutant only while it is declared is called in the count of who reaches what. */
+const DECLARING = "declaring the tests";
+
+/** Files relative to the sandbox. */
+interface InProcessOptions {
+  readonly sourcesInProcess: readonly string[];
+  readonly testsInProcess: readonly string[];
+}
+
 class InProcessRunner {
   static readonly inject = ["options"] as const;
-  readonly #files: readonly string[];
+  readonly #options: InProcessOptions;
   #tests: readonly CollectedTest[] | undefined;
   #isFresh = true;
   #isSpoilt = false;
 
-  constructor(options: { readonly testsInProcess: readonly string[] }) {
-    this.#files = options.testsInProcess;
+  constructor(options: InProcessOptions) {
+    this.#options = options;
   }
 
   capabilities(): object {
@@ -122,7 +133,15 @@ class InProcessRunner {
       resolve: (specifier, context, nextResolve) =>
         specifier === "node:test" ? { url: substitute, shortCircuit: true } : nextResolve(specifier, context),
     });
-    for (const file of this.#files) await import(pathToFileURL(resolve(file)).href);
+    const { sourcesInProcess, testsInProcess } = this.#options;
+    for (const file of sourcesInProcess) await import(pathToFileURL(resolve(file)).href);
+    const { activeMutant } = switchboard;
+    switchboard.activeMutant = undefined;
+    switchboard.currentTestId = DECLARING;
+    for (const file of testsInProcess) await import(pathToFileURL(resolve(file)).href);
+    switchboard.currentTestId = undefined;
+    switchboard.activeMutant = activeMutant;
+    delete switchboard.mutantCoverage?.perTest[DECLARING];
     const tests = collectedTests();
     this.#tests = tests;
     return tests;

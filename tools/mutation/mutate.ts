@@ -18,16 +18,17 @@ const STRYKER = join(import.meta.dirname, "node_modules", ".bin", "stryker");
 const RUNNER = join(import.meta.dirname, "in-process-runner.ts");
 const REPORTS = "build/mutation";
 
-/** The order of the set's patterns, and by name within one. */
-function testsOf({ package: name, tests }: MutationSet): readonly string[] {
-  return tests.flatMap((pattern) => globSync(`packages/${name}/${pattern}`, { cwd: ROOT }).sort());
+/** In the order of the patterns, and by name within one. */
+function filesOf({ package: name }: MutationSet, patterns: readonly string[]): readonly string[] {
+  return patterns.flatMap((pattern) => globSync(`packages/${name}/${pattern}`, { cwd: ROOT }).sort());
 }
 
 function configurationOf(name: string, set: MutationSet, sources: readonly string[]): object {
   return {
     mutate: sources.map((source) => `packages/${set.package}/${source}`),
     testRunner: "in-process",
-    testsInProcess: testsOf(set),
+    sourcesInProcess: filesOf(set, set.sources),
+    testsInProcess: filesOf(set, set.tests),
     plugins: [RUNNER],
     warnings: { unknownOptions: false },
     // Mutants are cheap, and a busy machine would let tests fail by their deadlines.

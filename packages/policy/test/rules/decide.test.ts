@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { DENIAL_SENTENCES } from "@boxmaker/proto";
-import { decide } from "../../src/rules/decide.ts";
+import { decide, type Verdict } from "../../src/rules/decide.ts";
 import {
   ask,
   BOX,
@@ -220,10 +220,10 @@ describe("decide() records", () => {
     { path: path("/srv"), label: { taint: "private", untrusted: true } },
     { path: path("/srv/notes/other"), label: { taint: "secret", untrusted: true } },
   ] as const;
-  const verdict = ask(read("/srv/notes/a.md"), grants, { taint: "private", spent: { b: 1 }, pathLabels: labels });
+  const decided = (): Verdict => ask(read("/srv/notes/a.md"), grants, { taint: "private", spent: { b: 1 }, pathLabels: labels });
 
   test("the whole input: state, time, labels of the paths that were read, uses left, and what each grant said", () => {
-    const { record } = verdict;
+    const { record } = decided();
     assert.deepEqual(record.before, { taint: "private", untrusted: false });
     assert.equal(record.now, NOW);
     assert.deepEqual(record.path_labels, [labels[0]]);
@@ -245,10 +245,11 @@ describe("decide() records", () => {
   });
 
   test("the label as the join of all grants that speak about the call and of the paths", () => {
-    assert.deepEqual(verdict.record.label, { taint: "secret", untrusted: true });
+    assert.deepEqual(decided().record.label, { taint: "secret", untrusted: true });
   });
 
   test("no rise of the state for an ask, the state after it for a call that runs", () => {
+    const verdict = decided();
     assert.equal(verdict.kind, "ask");
     assert.equal(verdict.record.raises, null);
     const allowed = ask(read("/srv/notes/a.md"), [grant()], { taint: "public", untrusted: true });
