@@ -8,6 +8,7 @@ import { AbsPath, ApprovalId, joinClass, type Label, timestampFromMillis } from 
 import { ApprovalTable } from "./approvals/approval-table.ts";
 import { Approvals } from "./approvals/approvals.ts";
 import type { AuditLog } from "./audit/audit-log.ts";
+import { BackgroundCheck } from "./audit/background-check.ts";
 import { CheckpointCommand } from "./audit/checkpoint-command.ts";
 import { Checkpoints } from "./audit/checkpoints.ts";
 import { type AskEnd, ToolCalls } from "./calls/tool-calls.ts";
@@ -159,6 +160,8 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
     servers.push(resources.use(listening.server));
   }
 
+  // A start from a saved state has read the newest files only.
+  if (saved > 0) resources.use(new BackgroundCheck({ directory: config.auditDirectory, warn: (line) => events.notice(line) }));
   const owned = resources.move();
   const broker: Broker = {
     failed: Promise.race(servers.map((server) => server.closed)),
