@@ -30,6 +30,7 @@ export {
   replay,
   type SkippedDecision,
 } from "./replay.ts";
+export { type Loosened, type Suggestion, type SuggestOptions, suggest } from "./suggest.ts";
 export { type Power, powersOf, type TableSituation } from "./table.ts";
 export {
   type CaseOutcome,

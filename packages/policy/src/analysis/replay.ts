@@ -161,7 +161,8 @@ function differingFields(event: DecisionEvent, verdict: Verdict): readonly strin
 /** Under other grants, hashes and names of grants are bound to differ: what counts is what the call gets. */
 const EFFECTS: readonly string[] = ["outcome", "reason", "label", "raises", "run"];
 
-const LENIENCE = { denied: 0, ask: 1, allowed: 2 } as const;
+/** The more, the more a call gets. */
+export const LENIENCE = { denied: 0, ask: 1, allowed: 2 } as const;
 
 function outcomeOf({ outcome, reason, grant }: Pick<DecisionEvent, "outcome" | "reason" | "grant">): PastOutcome {
   return { outcome, reason, grant };
@@ -176,6 +177,21 @@ function* pastDecisions(records: Iterable<AuditRecord>, since: Timestamp | undef
     if (event.kind === "decision" && millisFromTimestamp(record.time) >= from) yield { record, event, fold };
     fold.apply(record);
   }
+}
+
+/** What each decision of the log comes to by these grants, by its seq: those that could be taken again. */
+export function outcomesWith(
+  records: Iterable<AuditRecord>,
+  sources: LogSources,
+  set: ValidGrantSet,
+): ReadonlyMap<AuditSeq, PastOutcome> {
+  const sets = new Sets(sources);
+  const outcomes = new Map<AuditSeq, PastOutcome>();
+  for (const past of pastDecisions(records, undefined)) {
+    const again = decideAgain(past, sets, sources, set);
+    if (again.kind === "decided") outcomes.set(past.record.seq, outcomeOf(again.verdict.record));
+  }
+  return outcomes;
 }
 
 /** Takes every decision of the log again. Records must be all of the log from its start, in order: earlier ones say what held later. */

@@ -13,7 +13,7 @@ describe("over random situations,", () => {
       fc.property(anyScenario, (scenario) => {
         assert.equal(findFault({ decide, redecide }, scenario), undefined);
       }),
-      { numRuns: 3000 },
+      { numRuns: 1200 },
     );
   });
 });
