@@ -18,15 +18,9 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /** A single value as the file could have it; undefined for lists and tables, which the line shows well enough. */
 function showValue(value: unknown): string | undefined {
-  switch (typeof value) {
-    case "string":
-      return quoteText(value.length > MAX_SHOWN ? `${value.slice(0, MAX_SHOWN)}…` : value);
-    case "number":
-    case "boolean":
-      return String(value);
-    default:
-      return value instanceof Date && !Number.isNaN(value.getTime()) ? value.toISOString() : undefined;
-  }
+  if (typeof value === "string") return quoteText(value.length > MAX_SHOWN ? `${value.slice(0, MAX_SHOWN)}…` : value);
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  return value instanceof Date && !Number.isNaN(value.getTime()) ? value.toISOString() : undefined;
 }
 
 function showKind(value: unknown): string | undefined {
@@ -36,20 +30,14 @@ function showKind(value: unknown): string | undefined {
 
 /** What was expected, for schemas that don't say it in words of their own; undefined leaves it to zod. */
 export function describeExpectation(issue: z.core.$ZodRawIssue): string | undefined {
-  switch (issue.code) {
-    case "invalid_value": {
-      const values = issue.values.map((value) => showValue(value) ?? String(value));
-      return values.length === 1 ? `expected ${values.join("")}` : `expected one of ${values.join(", ")}`;
-    }
-    case "invalid_type":
-      return `expected ${TYPES[issue.expected] ?? issue.expected}`;
-    case "too_small":
-      return issue.origin === "number" || issue.origin === "int" ? `expected ${issue.minimum} or more` : undefined;
-    case "too_big":
-      return issue.origin === "number" || issue.origin === "int" ? `expected ${issue.maximum} at most` : undefined;
-    default:
-      return undefined;
+  if (issue.code === "invalid_value") {
+    const values = issue.values.map((value) => showValue(value) ?? String(value));
+    return values.length === 1 ? `expected ${values.join("")}` : `expected one of ${values.join(", ")}`;
   }
+  if (issue.code === "invalid_type") return `expected ${TYPES[issue.expected] ?? issue.expected}`;
+  if (issue.code !== "too_small" && issue.code !== "too_big") return undefined;
+  if (issue.origin !== "number" && issue.origin !== "int") return undefined;
+  return issue.code === "too_small" ? `expected ${issue.minimum} or more` : `expected ${issue.maximum} at most`;
 }
 
 /** The text of an issue whose `message` says what was expected and whose `input` is what stands there. */
