@@ -1,48 +1,27 @@
 /** `bxctl chat`: line by line, until the owner leaves. */
-import { quoteText, type TurnEvent, unreachable } from "@boxmaker/proto";
+import { type TurnEvent, unreachable } from "@boxmaker/proto";
 import { askSessions } from "../box/ask-loop.ts";
 import type { ExitStatus } from "../process-io.ts";
 import type { Line, LineReader } from "../terminal/line-reader.ts";
 import { openLines } from "../terminal/open-lines.ts";
+import { Allowances } from "./allowances.ts";
 import { askOwner } from "./approval-dialogue.ts";
 import { AskingView } from "./asking-view.ts";
 import { announce, type ChatContext } from "./chat-context.ts";
 import { JsonView } from "./json-view.ts";
-import { isSendable, MAX_TEXT_BYTES } from "./message-text.ts";
 import type { TurnEnd } from "./run-turn.ts";
 import { takeTurn } from "./take-turn.ts";
 import { ScreenView } from "./turn-view.ts";
+import { readWish } from "./wish.ts";
 
 const HELP = [
   "/help   this list",
+  "/allow TOOL SCOPE [uses N]  lets the model use the tool there without asking, until the next turn ends",
   "/quit   leaves; so does the end of input (Ctrl-D)",
   "//text  sends a text that begins with /",
   "Ctrl-C cancels a turn, a second one leaves.",
   "A call that waits for you is shown whole; type its number to approve it, anything else refuses.",
 ];
-
-/** What a line asks for. */
-type Wish =
-  | { readonly kind: "nothing" | "quit" | "help" }
-  | { readonly kind: "say"; readonly text: string }
-  | { readonly kind: "mistake"; readonly problem: string };
-
-function readWish(line: string): Wish {
-  const word = line.trim();
-  if (word === "") return { kind: "nothing" };
-  if (word === "/quit") return { kind: "quit" };
-  if (word === "/help") return { kind: "help" };
-  if (word.startsWith("/") && !word.startsWith("//")) {
-    return {
-      kind: "mistake",
-      problem: `${quoteText(word.slice(0, 64))} is no command here; /help lists them, //text sends a text that begins with /`,
-    };
-  }
-  const text = word.startsWith("//") ? word.slice(1) : line;
-  return isSendable(text)
-    ? { kind: "say", text }
-    : { kind: "mistake", problem: `expected at most ${MAX_TEXT_BYTES} bytes in one message` };
-}
 
 /** Waits for the next message. Ctrl-C here says how to leave; a second one, or the first from a script, leaves. */
 async function nextLine({ interrupts, out }: ChatContext, lines: LineReader): Promise<Line> {
@@ -101,6 +80,7 @@ export async function chatInTurns(context: ChatContext): Promise<ExitStatus> {
   }
   announce(context, json ? err : out);
   using lines = openLines(io, interrupts, !json);
+  await using allowances = new Allowances({ socket: places.adminSocket, session: context.conversation.session, screen: out });
   if (!json && lines.isTerminal) out.line(out.style.dim("/help lists the commands, /quit leaves"));
   for (;;) {
     const line = await nextLine(context, lines);
@@ -117,8 +97,13 @@ export async function chatInTurns(context: ChatContext): Promise<ExitStatus> {
       case "mistake":
         out.line(wish.problem);
         break;
+      case "allow":
+        if (json) out.line("with --json brokerd isn't asked for anything: nothing is allowed");
+        else await allowances.add(wish);
+        break;
       case "say": {
         const end = await chatTurn(wish.text, context, lines);
+        await allowances.end();
         if (end.kind === "left") return 0;
         break;
       }
