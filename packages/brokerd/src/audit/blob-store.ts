@@ -16,6 +16,10 @@ export type BlobFolder = "blobs" | "grants";
 export class BlobStore implements AsyncDisposable {
   readonly #path: string;
   readonly #folder: FileHandle;
+  #failure: unknown;
+  #hasFailed = false;
+  /** The last store that was asked for. One at a time: two of the same blob would take each other's temporary file away. */
+  #last: Promise<void> = Promise.resolve();
 
   private constructor(path: string, folder: FileHandle) {
     this.#path = path;
@@ -36,8 +40,35 @@ export class BlobStore implements AsyncDisposable {
     return new BlobStore(path, folder);
   }
 
-  /** Makes every blob durable. One that is there already, in its right size, is left alone. */
-  async store(blobs: ReadonlyMap<Hash32, string>): Promise<void> {
+  /**
+   * Makes every blob durable. One that is there already, in its right size, is left alone.
+   *
+   * @throws {Error} when one can't be, and from then on always: what lies there after a failed sync may never reach the disk
+   */
+  store(blobs: ReadonlyMap<Hash32, string>): Promise<void> {
+    const stored = this.#last.then(async () => await this.#storeOrFail(blobs));
+    // Who asked for it is told; the next in line is told by what it left.
+    this.#last = stored.catch(() => undefined);
+    return stored;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#last;
+    await this.#folder.close();
+  }
+
+  async #storeOrFail(blobs: ReadonlyMap<Hash32, string>): Promise<void> {
+    if (this.#hasFailed) throw this.#failure;
+    try {
+      await this.#store(blobs);
+    } catch (error) {
+      this.#failure = error;
+      this.#hasFailed = true;
+      throw error;
+    }
+  }
+
+  async #store(blobs: ReadonlyMap<Hash32, string>): Promise<void> {
     let isNew = false;
     for (const [hash, text] of blobs) {
       const bytes = Buffer.from(text);
@@ -46,10 +77,6 @@ export class BlobStore implements AsyncDisposable {
       isNew = true;
     }
     if (isNew) await this.#folder.sync();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#folder.close();
   }
 
   #holds(hash: Hash32, bytes: number): boolean {

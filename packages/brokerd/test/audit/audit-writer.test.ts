@@ -62,6 +62,9 @@ test("a grant's text is kept under its hash, for its owner alone, and what can't
   mkdirSync(home.file(`grants/.${other}.new`));
   await assert.rejects(opened.log.keepGrant(other, "id = 2"), { code: "EISDIR" });
   assert.equal(existsSync(home.file(`grants/${other}`)), false);
+  // And it stays one: after a failed sync, what seems to be there may not be.
+  rmSync(home.file(`grants/.${other}.new`), { recursive: true });
+  for (const text of ["id = 1", "id = 2"]) await assert.rejects(opened.log.keepGrant(sha256(text), text), { code: "EISDIR" });
 });
 
 test("appends that wait together become durable in the order of their seq", async () => {
@@ -184,6 +187,14 @@ test("a blob under a hash that isn't its own, and an event that is no record, ar
   await good.durable;
   assert.equal(good.seq, 1);
   assert.equal(linesOf(home.text(DAY)).length, 1);
+});
+
+test("a text that is kept many times at once is kept", async () => {
+  using home = new TempDirectory();
+  await using opened = await openLog(home.audit);
+  const text = "id = 1 ".repeat(100);
+  await Promise.all(Array.from({ length: 20 }, async () => await opened.log.keepGrant(sha256(text), text)));
+  assert.deepEqual(readdirSync(home.file("grants")), [sha256(text)]);
 });
 
 const INTRUSIONS: readonly (readonly [string, (path: string) => void, RegExp])[] = [
