@@ -10,7 +10,15 @@ import {
   readRecordLine,
   sha256,
 } from "@boxmaker/proto";
-import { type Checkpoint, type KeptCheckpoint, type LastLine, LogTrees, leafOf, openStored } from "@boxmaker/proto/transparency";
+import {
+  type Checkpoint,
+  type KeptCheckpoint,
+  type LastLine,
+  type LogTrees,
+  leafOf,
+  openStored,
+  TreeComparison,
+} from "@boxmaker/proto/transparency";
 import { readAll } from "./read-directory.ts";
 
 /** The trees of the log as it is, and the place of its last record. */
@@ -59,35 +67,31 @@ async function readOn({ directory, files }: ListedLog, kept: KeptCheckpoint): Pr
   return end.kind === "broken" ? undefined : { trees: reader.trees, last: reader.last };
 }
 
-/** Builds the trees, and remembers what the log was when it was as long as the checkpoint. */
+/** Builds the trees, and knows where the last record lies. */
 class TreeReader implements ReadTrees {
-  readonly trees: LogTrees;
   last: LastLine | undefined;
-  readonly #expected: Checkpoint | undefined;
-  #root: string | undefined;
+  readonly #comparison: TreeComparison;
 
-  constructor(expected: Checkpoint | undefined, from: ReadTrees = { trees: new LogTrees(), last: undefined }) {
-    this.#expected = expected;
-    this.trees = from.trees;
-    this.last = from.last;
+  constructor(expected: Checkpoint | undefined, from?: ReadTrees) {
+    this.#comparison = new TreeComparison(expected, from?.trees);
+    this.last = from?.last;
+  }
+
+  get trees(): LogTrees {
+    return this.#comparison.trees;
   }
 
   readonly onRecord: OnRecord = (record, { file, offset, bytes }) => {
-    this.trees.add(record, leafOf(record));
+    this.#comparison.add(record, leafOf(record));
     this.last = { file, offset, bytes };
-    const { tree } = this.trees;
-    if (tree?.origin === this.#expected?.origin && tree?.size === this.#expected?.size) this.#root = this.trees.root();
   };
 
-  differenceTo({ origin, size, root }: Checkpoint): string | undefined {
+  /** What the log is instead of the one that was signed, which ends in the tree that was. */
+  differenceTo({ origin }: Checkpoint): string | undefined {
     const { tree } = this.trees;
-    if (tree === undefined) return "no record";
-    if (tree.origin !== origin) {
-      return tree.first === 1
-        ? "another first record, so it is another log or was rewritten as a whole"
-        : `a break accepted in seq ${tree.first}, behind which nothing is signed`;
+    if (tree !== undefined && tree.origin !== origin && tree.first > 1) {
+      return `a break accepted in seq ${tree.first}, behind which nothing is signed`;
     }
-    if (tree.size < size) return `${tree.size} records, so its tail was cut off`;
-    return this.#root === root ? undefined : "other records, so it was rewritten";
+    return this.#comparison.difference;
   }
 }

@@ -1,12 +1,23 @@
 /** What `bxctl audit verify` prints. */
-import { type ChainHead, escapeText, type Listed, quoteText, type TallyLists, type TornLine } from "@boxmaker/proto";
+import { type ChainHead, escapeText, type Listed, quoteText, type TallyLists, type TornLine, unreachable } from "@boxmaker/proto";
+import { jsonLine } from "../terminal/json-line.ts";
 
 /** A verified log. `torn` are the lines at its end that are no records yet. */
 export interface SoundLog {
   readonly head: ChainHead;
   readonly lists: TallyLists;
   readonly torn: readonly TornLine[];
+  readonly signed: SignedPart;
 }
+
+/**
+ * What is known of the log beyond its chain: nothing; that the checkpoint beside it covers `size` records; or that a given checkpoint
+ * does, signed by these keys, where any were given.
+ */
+export type SignedPart =
+  | { readonly kind: "chain_only" }
+  | { readonly kind: "beside"; readonly size: number }
+  | { readonly kind: "given"; readonly origin: string; readonly size: number; readonly keys: readonly string[] };
 
 function listLines<T>(title: string, { total, first }: Listed<T>, phrase: (item: T) => string): string[] {
   if (total === 0) return [];
@@ -19,17 +30,43 @@ function phraseSeq(seq: number): string {
   return `seq ${seq}`;
 }
 
+const LIMIT = "a hash chain alone can't show that its tail was cut off, nor that it was rewritten as a whole";
+
 function headLines({ seq, sha256, time }: ChainHead): string[] {
-  const limit = "a hash chain alone can't show that its tail was cut off, nor that it was rewritten as a whole";
-  if (seq === 0) return [`note: ${limit}`];
-  return [
-    `last record: seq ${seq}, ${time ?? "no time"}, sha256 ${sha256}`,
-    `note: ${limit}; keep the line above somewhere else, and compare`,
-  ];
+  return seq === 0 ? [] : [`last record: seq ${seq}, ${time ?? "no time"}, sha256 ${sha256}`];
+}
+
+/** What was held to a checkpoint, and what that can't show. */
+function signedLines(signed: SignedPart, head: ChainHead): string[] {
+  switch (signed.kind) {
+    case "chain_only":
+      return [head.seq === 0 ? `note: ${LIMIT}` : `note: ${LIMIT}; keep the line above somewhere else, and compare`];
+    case "beside":
+      return [
+        `newest checkpoint: ${signed.size} records, all there`,
+        `note: ${LIMIT}; the checkpoint lies beside the log, so keep it somewhere else (bxctl audit checkpoint), and compare (--checkpoint)`,
+      ];
+    case "given": {
+      const by = signed.keys.length === 0 ? "whose signature wasn't checked (no --key)" : `signed by ${signed.keys.join(" and ")}`;
+      return [
+        escapeText(`checkpoint: ${signed.size} records of ${signed.origin}, all there and unchanged, ${by}`),
+        "note: a checkpoint shows nothing of the records that came after it",
+      ];
+    }
+    default:
+      return unreachable(signed);
+  }
+}
+
+/** The same as one line of JSON. */
+export function reportSoundJson({ head, lists, torn, signed }: SoundLog): string {
+  const { seq, sha256, time } = head;
+  const checkpoint = signed.kind === "chain_only" ? null : signed;
+  return jsonLine({ status: "ok", records: lists.records, head: { seq, sha256, time }, torn, lists, checkpoint });
 }
 
 /** The report of a sound log: one line that counts, the lists that aren't empty, and what a bare chain can't show. */
-export function reportSound({ head, lists, torn }: SoundLog): string {
+export function reportSound({ head, lists, torn, signed }: SoundLog): string {
   const lines = [
     `audit: ok, ${lists.records} records`,
     ...listLines("torn tail", { total: torn.length, first: torn }, ({ file, line, bytes }) => {
@@ -54,6 +91,7 @@ export function reportSound({ head, lists, torn }: SoundLog): string {
       ({ file, time }) => `${quoteText(file)}: ${time}`,
     ),
     ...headLines(head),
+    ...signedLines(signed, head),
   ];
   return `${lines.join("\n")}\n`;
 }

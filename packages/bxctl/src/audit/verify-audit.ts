@@ -1,9 +1,13 @@
 /** `bxctl audit verify`: is the log whole, and what does it leave open? Offline and read-only, also while brokerd writes. */
 import { lstat } from "node:fs/promises";
-import { readAuditEntries } from "@boxmaker/edge/audit-files";
-import { escapeText, listLog, phraseBreak, quoteText, unreachable } from "@boxmaker/proto";
-import { reportSound } from "./audit-report.ts";
+import { readAuditEntries, readNewestCheckpoint } from "@boxmaker/edge/audit-files";
+import { escapeText, listLog, phraseBreak, quoteText } from "@boxmaker/proto";
+import { jsonLine } from "../terminal/json-line.ts";
+import { reportSound, reportSoundJson, type SignedPart } from "./audit-report.ts";
+import type { CheckpointClaim } from "./checkpoint-claim.ts";
+import { compareNewest, type NewestComparison } from "./compare-newest.ts";
 import { verifyFiles } from "./verify-files.ts";
+import { verifyTrees } from "./verify-trees.ts";
 
 /** What verifying came to, as a process ends: 0 sound, 1 broken or unreadable, 2 no such directory. */
 export type VerifyStatus = 0 | 1 | 2;
@@ -23,13 +27,27 @@ async function findMissing(directory: string): Promise<string | undefined> {
   }
 }
 
+export interface VerifyOptions {
+  /** A checkpoint that the log is held to, from a file or from beside it. */
+  readonly claim?: CheckpointClaim | undefined;
+  /** Writes one line of JSON instead of the report. */
+  readonly json?: boolean;
+}
+
 /**
  * Verifies the audit log in `directory` and writes a report: `audit: ok, N records` and what the log leaves open, or one line for the
  * first failure. Never throws for what is in the directory.
  */
-export async function verifyAudit(directory: string, { write }: VerifyOutput): Promise<VerifyStatus> {
+export async function verifyAudit(
+  directory: string,
+  { write }: VerifyOutput,
+  { claim, json = false }: VerifyOptions = {},
+): Promise<VerifyStatus> {
+  const fail = (status: "broken" | "differs" | "unreadable", problem: string): void => {
+    write(json ? jsonLine({ status, problem }) : `audit: ${problem}\n`);
+  };
   const refuse = (problem: string): void => {
-    write(`audit: cannot verify ${quoteText(directory)}: ${escapeText(problem)}; see docs/runbook.md#audit-directory\n`);
+    fail("unreadable", `cannot verify ${quoteText(directory)}: ${escapeText(problem)}; see docs/runbook.md#audit-directory`);
   };
   const missing = await findMissing(directory);
   if (missing !== undefined) {
@@ -37,27 +55,56 @@ export async function verifyAudit(directory: string, { write }: VerifyOutput): P
     return 2;
   }
   try {
-    const listing = listLog(await readAuditEntries(directory));
-    if (listing.kind === "refused") {
-      refuse(listing.problem);
+    const state = listLog(await readAuditEntries(directory));
+    if (state.kind === "refused") {
+      refuse(state.problem);
       return 1;
     }
-    const { end, lists } = await verifyFiles(directory, listing.files);
-    for (const name of listing.strangers) write(`audit: ${quoteText(name)} is no part of the log\n`);
-    switch (end.kind) {
-      case "broken":
-        write(`audit: broken: ${phraseBreak(end.at)}; see docs/runbook.md#audit-broken\n`);
-        return 1;
-      case "whole":
-      case "torn":
-        write(reportSound({ head: end.head, lists, torn: end.kind === "torn" ? end.lines : [] }));
-        return 0;
-      default:
-        return unreachable(end);
+    const newest = await readNewestCheckpoint(directory);
+    // Listed anew, so that a log that is being written has the records that its newest checkpoint covers.
+    const listing = listLog(await readAuditEntries(directory));
+    const { files } = listing.kind === "log" ? listing : state;
+    const { end, lists, difference } =
+      claim === undefined
+        ? { ...(await verifyFiles(directory, files)), difference: undefined }
+        : await verifyTrees(directory, files, claim.checkpoint);
+    if (!json) for (const name of state.strangers) write(`audit: ${quoteText(name)} is no part of the log\n`);
+    if (end.kind === "broken") {
+      fail("broken", `broken: ${phraseBreak(end.at)}; see docs/runbook.md#audit-broken`);
+      return 1;
     }
+    if (claim !== undefined && difference !== undefined) {
+      fail("differs", phraseDifference(claim.checkpoint.size, difference));
+      return 1;
+    }
+    const beside = claim === undefined ? await compareNewest(directory, files, newest) : { kind: "unknown" as const };
+    if (beside.kind === "damaged") {
+      fail("unreadable", `${beside.problem}; see docs/runbook.md#checkpoint-damaged`);
+      return 1;
+    }
+    if (beside.kind === "differs") {
+      fail("differs", phraseDifference(beside.size, "fewer records, or others"));
+      return 1;
+    }
+    const torn = end.kind === "torn" ? end.lines : [];
+    const report = json ? reportSoundJson : reportSound;
+    write(report({ head: end.head, lists, torn, signed: signedPart(claim, beside) }));
+    return 0;
   } catch (error) {
     // A log that can't be read whole hasn't been verified.
     refuse(error instanceof Error ? error.message : "an unknown error");
     return 1;
   }
+}
+
+function phraseDifference(size: number, found: string): string {
+  return `the log isn't the one that was signed: expected the ${size} records of the checkpoint, found ${found}; see docs/runbook.md#audit-cut`;
+}
+
+function signedPart(claim: CheckpointClaim | undefined, beside: NewestComparison): SignedPart {
+  if (claim !== undefined) {
+    const { origin, size } = claim.checkpoint;
+    return { kind: "given", origin, size, keys: claim.by.map(({ key }) => `${key.name}+${key.id}`) };
+  }
+  return beside.kind === "covered" ? { kind: "beside", size: beside.size } : { kind: "chain_only" };
 }

@@ -1,10 +1,19 @@
 /** `bxctl audit …` and `bxctl why`: the record of what was decided and done. */
 import type { Command } from "commander";
 import type { FilterFlags } from "../audit/audit-command.ts";
+import type { ClaimFlags } from "../audit/checkpoint-claim.ts";
 import type { CommandLine } from "./command-line.ts";
 
 interface ShowFlags extends FilterFlags {
   readonly json?: boolean;
+}
+
+interface VerifyFlags extends ClaimFlags {
+  readonly json?: boolean;
+}
+
+function collect(value: string, before: readonly string[]): readonly string[] {
+  return [...before, value];
 }
 
 function withFilters(command: Command): Command {
@@ -20,11 +29,56 @@ export function addAuditCommands(line: CommandLine): void {
   const audit = line.group("audit", "the record of everything that was decided and done");
 
   line
-    .add(audit, "verify", "whether the log's chain is whole, read from disk", "bxctl audit verify")
-    .action(async (_flags: object, command: Command) => {
-      const { verifyAudit } = await import("../audit/verify-audit.ts");
-      const { out } = await line.screens();
-      line.finish(await verifyAudit(line.placesOf(command).audit, { write: (text) => out.raw(text) }));
+    .add(
+      audit,
+      "verify",
+      "whether the log is whole, read from disk, and holds what a checkpoint signs",
+      'bxctl audit verify --checkpoint kept.note --key "$(cat kept.key)"',
+    )
+    .option(
+      "--checkpoint <file>",
+      "a checkpoint that was kept somewhere else (without it, with --key: the newest one beside the log)",
+    )
+    .option("--key <key>", "the public key that has to have signed it; may be given again", collect, [])
+    .option("--json", "one line of JSON")
+    .action(async ({ json = false, ...flags }: VerifyFlags, command: Command) => {
+      const { runVerify } = await import("../audit/run-verify.ts");
+      line.finish(await runVerify({ directory: line.placesOf(command).audit, json, ...(await line.screens()) }, flags));
+    });
+
+  for (const { name, description, example } of [
+    {
+      name: "checkpoint",
+      description: "the newest signed checkpoint, to be kept somewhere else",
+      example: "bxctl audit checkpoint >kept.note",
+    },
+    {
+      name: "key",
+      description: "the public key that signs checkpoints, to be kept somewhere else",
+      example: "bxctl audit key >kept.key",
+    },
+  ] as const) {
+    line
+      .add(audit, name, description, example)
+      .option("--json", "one line of JSON")
+      .action(async ({ json = false }: ShowFlags, command: Command) => {
+        const { showCheckpoint, showKey } = await import("../audit/show-checkpoint.ts");
+        const show = name === "checkpoint" ? showCheckpoint : showKey;
+        line.finish(await show({ directory: line.placesOf(command).audit, json, ...(await line.screens()) }));
+      });
+  }
+
+  line
+    .add(
+      audit,
+      "prove <record>",
+      "a proof that the log holds this record, for somebody who hasn't got the log",
+      "bxctl audit prove 41 >41.tlog-proof",
+    )
+    .option("--json", "one line of JSON")
+    .action(async (record: string, { json = false }: ShowFlags, command: Command) => {
+      const { proveRecord } = await import("../audit/prove-record.ts");
+      line.finish(await proveRecord({ directory: line.placesOf(command).audit, json, ...(await line.screens()) }, record));
     });
 
   withFilters(line.add(audit, "show", "the log, read from disk, a line a record", "bxctl audit show --denied --since 7d")).action(

@@ -44,4 +44,5 @@ export {
   StoredCheckpoint,
 } from "./stored-checkpoint.ts";
 export { readTlogProof, type TlogProof, type TlogProofReading, writeTlogProof } from "./tlog-proof.ts";
+export { TreeComparison } from "./tree-comparison.ts";
 export { type ConsistencyClaim, type InclusionClaim, isConsistent, isIncluded } from "./verify-proofs.ts";
