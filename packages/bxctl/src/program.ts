@@ -15,6 +15,8 @@ interface Flags extends PlaceFlags {
   readonly json?: boolean;
   readonly reason?: string;
   readonly digest?: string;
+  readonly uses?: string;
+  readonly expires?: string;
 }
 
 /** Builds the commands. `finish` is told what each came to. */
@@ -59,9 +61,12 @@ function buildProgram(io: ProcessIo, finish: (status: ExitStatus) => void): Comm
   line
     .add(root, "approve <id>", "shows a waiting call and lets it run", "bxctl approve 41")
     .option("--digest <hash>", "only if this is still the call's digest, as bxctl approvals showed it")
-    .action(async (id: string, { digest }: Flags, command: Command) => {
+    .option("--uses <n>", "also writes a grant for this very call, for so many more times")
+    .option("--expires <time>", "also writes a grant for this very call, until then: 2h, 7d, 2027-01-31")
+    .action(async (id: string, { digest, uses, expires }: Flags, command: Command) => {
       const { approveCommand } = await import("./approvals/approval-commands.ts");
-      finish(await approveCommand({ socket: line.placesOf(command).adminSocket, ...(await line.screens()) }, id, digest));
+      const at = { places: line.placesOf(command), json: false, ...(await line.screens()) };
+      finish(await approveCommand(at, id, { digest, uses, expires }));
     });
 
   line

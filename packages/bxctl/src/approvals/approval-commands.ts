@@ -1,14 +1,18 @@
 /** `bxctl approvals`, `approve` and `refuse`. */
 
+import { join } from "node:path";
 import { systemClock } from "@boxmaker/edge/log";
-import { Hash32, parseApprovalId, quoteText, unreachable } from "@boxmaker/proto";
+import { escapeText, Hash32, parseApprovalId, quoteText, unreachable } from "@boxmaker/proto";
 import { askAdmin } from "../box/ask-admin.ts";
 import type { Places } from "../box/places.ts";
+import type { GrantsCommand } from "../grants/grants-command.ts";
 import type { ExitStatus } from "../process-io.ts";
 import { jsonLine } from "../terminal/json-line.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { type Answered, approveAsk, fetchAsk, phraseElsewhere, refuseAsk } from "./answer-ask.ts";
 import { type ShownAsk, showAsk } from "./describe-ask.ts";
+import { type GrantFlags, type GrantLimits, readLimits } from "./grant-limits.ts";
+import type { Plan, PlannedGrant } from "./plan-grant.ts";
 
 /** Where a command reads and writes. */
 export interface ApprovalCommand {
@@ -75,28 +79,61 @@ function badId(text: string): string {
   return `${quoteText(text)} is no approval id: expected a number as bxctl approvals shows it`;
 }
 
-/**
- * Shows the call as it is now and approves that.
- *
- * @param digestText approve only if this is still its digest
- */
-export async function approveCommand(command: ApprovalCommand, id: string, digestText: string | undefined): Promise<ExitStatus> {
-  const { socket, out, err } = command;
+/** How a call is approved. `digest`: only if this is still its digest. `uses`, `expires`: with a grant for the very same call. */
+export interface ApproveFlags extends GrantFlags {
+  readonly digest?: string | undefined;
+}
+
+/** Shows the call as it is now and approves that; with limits, shows and writes the grant for it, too. */
+export async function approveCommand(command: GrantsCommand, id: string, flags: ApproveFlags): Promise<ExitStatus> {
+  const { places, out, err } = command;
+  const socket = places.adminSocket;
+  const at: ApprovalCommand = { socket, out, err };
   const approval = parseApprovalId(id);
-  if (approval === undefined) return usage(command, badId(id));
-  const digest = digestText === undefined ? undefined : Hash32.safeParse(digestText);
+  if (approval === undefined) return usage(at, badId(id));
+  const digest = flags.digest === undefined ? undefined : Hash32.safeParse(flags.digest);
   if (digest?.success === false)
-    return usage(command, `${quoteText(digestText ?? "")} is no digest: expected 64 lower-case hex digits`);
+    return usage(at, `${quoteText(flags.digest ?? "")} is no digest: expected 64 lower-case hex digits`);
+  const limits = readLimits(flags);
+  if (limits.kind === "usage") return usage(at, limits.problem);
   const block = await fetchAsk(socket, approval);
   if (block.kind !== "answer") {
     err.line(`bxctl: approval ${approval}: ${block.problem}`);
     return 1;
   }
   showAsk(out, block.body, systemClock.now());
+  const planned = limits.value === undefined ? undefined : await plan(command, block.body, limits.value);
+  if (planned?.kind === "ended") return planned.status;
+  if (planned !== undefined) showGrant(out, planned.grant);
   const answered = await approveAsk(socket, approval, digest?.data ?? block.body.digest);
-  const status = finish(command, answered);
-  if (answered.kind === "changed" && digest === undefined) await showChanged(command, approval);
-  return status;
+  const status = finish(at, answered);
+  if (answered.kind === "changed" && digest === undefined) await showChanged(at, approval);
+  return planned !== undefined && answered.kind === "runs" ? await write(at, planned.grant) : status;
+}
+
+/** Loaded only now: an approval without a grant is to be quick. */
+async function plan(command: GrantsCommand, { ask }: ShownAsk, limits: GrantLimits): Promise<Plan> {
+  const { planGrant } = await import("./plan-grant.ts");
+  return await planGrant(command, ask, limits);
+}
+
+function showGrant(out: Screen, { directory, file, text }: PlannedGrant): void {
+  out.line(`with the grant ${quoteText(join(directory, file))}:`);
+  for (const line of text.trimEnd().split("\n")) out.line(escapeText(line), { first: "  | ", rest: "  | " });
+}
+
+async function write({ out, err }: ApprovalCommand, { directory, file, text }: PlannedGrant): Promise<ExitStatus> {
+  const { writeGrant } = await import("./write-grant.ts");
+  const written = await writeGrant(directory, file, text);
+  if (written.kind === "written") {
+    out.line(`written: ${quoteText(written.path)}; take the file away, and it is over`);
+    return 0;
+  }
+  const path = quoteText(join(directory, file));
+  err.line(
+    `bxctl: it runs, but the grant ${path} couldn't be written (${written.code}); see docs/runbook.md#exact-grant-unwritten`,
+  );
+  return 1;
 }
 
 async function showChanged({ socket, out }: ApprovalCommand, approval: ShownAsk["ask"]["approval"]): Promise<void> {

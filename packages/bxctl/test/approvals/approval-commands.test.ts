@@ -3,6 +3,8 @@ import { test } from "node:test";
 import type { AdminAnswer, AdminRequest } from "@boxmaker/proto";
 import { approveCommand, listApprovals, refuseCommand } from "../../src/approvals/approval-commands.ts";
 import { askAdmin } from "../../src/box/ask-admin.ts";
+import { findPlaces } from "../../src/box/places.ts";
+import type { GrantsCommand } from "../../src/grants/grants-command.ts";
 import { askBlock, DIGEST, EXPIRES } from "../support/asks.ts";
 import { findUnsafe, HOSTILE } from "../support/corpus.ts";
 import { memoryScreen } from "../support/memory-stream.ts";
@@ -16,11 +18,7 @@ interface Ran {
   readonly requests: readonly AdminRequest[];
 }
 
-type Command = {
-  readonly socket: string;
-  readonly out: ReturnType<typeof memoryScreen>["screen"];
-  readonly err: ReturnType<typeof memoryScreen>["screen"];
-};
+type Command = GrantsCommand & { readonly socket: string };
 
 async function run(
   answer: (request: AdminRequest) => AdminAnswer | undefined,
@@ -30,7 +28,8 @@ async function run(
   await using admin = await listenAdmin(home.admin, answer);
   const out = memoryScreen();
   const err = memoryScreen();
-  const status = await command({ socket: home.admin, out: out.screen, err: err.screen });
+  const places = findPlaces({ home: home.path }, {});
+  const status = await command({ socket: home.admin, places, json: false, out: out.screen, err: err.screen });
   return { status, out: out.stream.text, err: err.stream.text, requests: admin.requests };
 }
 
@@ -85,7 +84,7 @@ test("approve shows the call and approves that under its digest", async () => {
   for (const outcome of ["allowed", "ask"] as const) {
     const { status, out, err, requests } = await run(
       (request) => (request.kind === "approval" ? askBlock() : { kind: "approve_result", body: { outcome } }),
-      (at) => approveCommand(at, "41", undefined),
+      (at) => approveCommand(at, "41", {}),
     );
     assert.deepEqual([status, err], [0, ""]);
     assert.match(out, /^approval 41: shell\n(.*\n)*approval 41: approved, it runs\n$/u);
@@ -97,7 +96,7 @@ test("approve --digest approves that digest and no other", async () => {
   const digest = "d".repeat(64);
   const { status, err, requests } = await run(
     (request) => (request.kind === "approval" ? askBlock() : { kind: "approve_result", body: { outcome: "changed" } }),
-    (at) => approveCommand(at, "41", digest),
+    (at) => approveCommand(at, "41", { digest }),
   );
   assert.equal(status, 1);
   assert.equal(
@@ -114,7 +113,7 @@ test("approve shows what the call has become when it changed", async () => {
       request.kind === "approval"
         ? askBlock({ grant: looks++ === 0 ? "old" : "new" })
         : { kind: "approve_result", body: { outcome: "changed" } },
-    (at) => approveCommand(at, "41", undefined),
+    (at) => approveCommand(at, "41", {}),
   );
   assert.equal(status, 1);
   assert.match(out, /"old"(.*\n)*it would now be:\napproval 41: shell\n(.*\n)*.*"new"/u);
@@ -124,7 +123,7 @@ test("an approval that the re-decision denies is a failure with its reason", asy
   const { status, err } = await run(
     (request) =>
       request.kind === "approval" ? askBlock() : { kind: "approve_result", body: { outcome: "denied", reason: "expired" } },
-    (at) => approveCommand(at, "41", undefined),
+    (at) => approveCommand(at, "41", {}),
   );
   assert.deepEqual([status, err], [1, "bxctl: approval 41: approved, but denied now: its grant has expired\n"]);
 });
@@ -145,7 +144,7 @@ test("what brokerd refuses is one escaped line and a failure", async () => {
     const refused: AdminAnswer = { kind: "error", body: { code: "internal", detail } };
     for (const command of [
       (at: Command) => listApprovals(at, false, { adminFlags: " --home /srv/box" }),
-      (at: Command) => approveCommand(at, "41", undefined),
+      (at: Command) => approveCommand(at, "41", {}),
       (at: Command) => refuseCommand(at, "41", undefined),
     ]) {
       const { status, out, err } = await run(() => refused, command);
@@ -170,10 +169,10 @@ test("an answer of another kind than the one due is a failure with a pointer", a
 test("ids, digests and reasons that aren't any are refused before brokerd is asked", async () => {
   for (const command of [
     ...["+41", " 41", "４１", "0", "007", "", "41 ", "4e1", "\u001b"].flatMap((id) => [
-      (at: Command) => approveCommand(at, id, undefined),
+      (at: Command) => approveCommand(at, id, {}),
       (at: Command) => refuseCommand(at, id, undefined),
     ]),
-    (at: Command) => approveCommand(at, "41", "D".repeat(64)),
+    (at: Command) => approveCommand(at, "41", { digest: "D".repeat(64) }),
     (at: Command) => refuseCommand(at, "41", "x".repeat(1001)),
   ]) {
     const { status, err, requests } = await run(() => GONE, command);
