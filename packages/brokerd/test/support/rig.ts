@@ -20,7 +20,7 @@ import {
 import { ApprovalTable } from "../../src/approvals/approval-table.ts";
 import { Approvals } from "../../src/approvals/approvals.ts";
 import type { AuditLog } from "../../src/audit/audit-log.ts";
-import { type AskEnd, type TellPending, ToolCalls } from "../../src/calls/tool-calls.ts";
+import { type AskEnd, type NotDecided, type TellPending, ToolCalls } from "../../src/calls/tool-calls.ts";
 import { Events } from "../../src/events.ts";
 import { Admission } from "../../src/ledger/admission.ts";
 import { Ledger, type LedgerOptions } from "../../src/ledger/ledger.ts";
@@ -55,6 +55,11 @@ export class BoxFiles implements Disposable {
     const places = tool === "http_fetch" ? 'hosts = ["example.com"]' : `paths = ${JSON.stringify(paths)}`;
     const text = `id = "${id}"\ntool = "${tool}"\nmode = "${mode}"\n${lines}\n[constraints]\n${places}\n`;
     writeFileSync(join(this.path, "grants", `${id}.toml`), text, { mode: 0o600 });
+  }
+
+  /** Writes `tools.toml` or `labels.toml`. */
+  rule(name: "tools.toml" | "labels.toml", text: string): void {
+    writeFileSync(join(this.path, name), text, { mode: 0o600 });
   }
 
   removeGrant(id: string): void {
@@ -101,7 +106,7 @@ export interface RigOptions {
 
 /** A call that has been sent: what it comes to, and what its requester was told meanwhile. */
 export interface SentCall {
-  readonly outcome: Promise<ToolOutcome | "foreign_session">;
+  readonly outcome: Promise<ToolOutcome | NotDecided>;
   /** Resolves when the requester is told that it waits. */
   readonly pending: Promise<ApprovalId>;
   readonly leave: () => void;
@@ -176,7 +181,13 @@ export class Rig implements AsyncDisposable {
     this.ledger = new Ledger({
       log: this.log,
       states,
-      grants: new GrantStore({ directory: files.at("grants"), forbidden: [files.at("audit")], clock: new HurriedClock() }),
+      grants: new GrantStore({
+        directory: files.at("grants"),
+        tools: files.at("tools.toml"),
+        labels: files.at("labels.toml"),
+        forbidden: [files.at("audit")],
+        clock: new HurriedClock(),
+      }),
       admission: this.admission,
       box: { runtime: runtime.name, image: runtime.image },
       clock,
