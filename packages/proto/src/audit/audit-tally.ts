@@ -106,8 +106,9 @@ class ShortList<T> {
   }
 }
 
+/** In order of seq: an ask that was approved late comes to the calls behind later ones. */
 function listSet(seqs: ReadonlySet<number>): Listed<number> {
-  return { total: seqs.size, first: [...seqs].slice(0, MAX_LISTED) };
+  return { total: seqs.size, first: [...seqs].sort((a, b) => a - b).slice(0, MAX_LISTED) };
 }
 
 function letsRun(approval: Pick<ApprovalAuditEvent, "answer" | "outcome">): boolean {

@@ -47,6 +47,11 @@ test("an ask is open until it is answered, and a call from its decision or appro
   assert.deepEqual(lists.strays, NOTHING);
 });
 
+test("calls are listed in the order of their decisions, whenever they were let run", async () => {
+  const log = new LogBuilder().add(started(0), decision(1, "ask"), decision(2, "allowed"), approval(2, "approved"));
+  assert.deepEqual((await readMemory(log.build())).lists.unfinishedCalls, seqs(2, 3));
+});
+
 test("an answer without its ask, a second one, and a result without its call are strays", async () => {
   const log = new LogBuilder()
     .add(started(0), approval(1, "refused"), decision(1, "ask"), approval(3, "refused"), approval(3, "approved"))
