@@ -19,6 +19,7 @@ test("every command has help with an example", async () => {
     "label show",
     "label reset",
     "grants replay",
+    "grants suggest",
     "approvals",
     "approve",
     "refuse",

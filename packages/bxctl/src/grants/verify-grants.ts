@@ -25,9 +25,14 @@ function failureLines({ problem, tool, target, state, trace }: Failure): readonl
   ];
 }
 
+/** A session that has seen what a flow comes from. */
+export function phraseSource(from: Flow["from"]): string {
+  return from === "untrusted" ? "a session that has read text of strangers" : `a session that has seen ${from} data`;
+}
+
 function flowLines(flows: readonly Flow[]): readonly string[] {
   return flows.flatMap(({ from, sink, trace }) => {
-    const what = from === "untrusted" ? "a session that has read text of strangers" : `a session that has seen ${from} data`;
+    const what = phraseSource(from);
     if (trace === null) return [`never  ${what} uses ${sink} unapproved`];
     return [`CAN    ${what} use ${sink} unapproved:`, ...stepLines(trace)];
   });

@@ -124,4 +124,18 @@ export function addGrantsCommands(line: CommandLine): void {
       const { replayGrants } = await import("../grants/replay-grants.ts");
       line.finish(await replayGrants(await at(flags, command), flags));
     });
+
+  line
+    .add(
+      grants,
+      "suggest",
+      "grants that the log speaks for, as TOML to review: what they would have let run, and what else",
+      "bxctl grants suggest --since 30d",
+    )
+    .option("--since <time>", "by records that are not older: 2h, 7d, 2027-01-31")
+    .option(...JSON_FLAG)
+    .action(async (flags: Flags, command: Command) => {
+      const { suggestGrants } = await import("../grants/suggest-grants.ts");
+      line.finish(await suggestGrants(await at(flags, command), flags));
+    });
 }
