@@ -92,6 +92,11 @@ export class Events {
     this.#log.warn("foreign-session", { session, origin });
   }
 
+  /** A call number that its session has used. */
+  reusedCall(session: SessionId, call: CallId): void {
+    this.#log.warn("reused-call", { session, call });
+  }
+
   forbidden(socket: SocketName, kind: string): void {
     this.#log.warn("forbidden", { socket, kind });
   }

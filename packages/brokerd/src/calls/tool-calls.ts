@@ -21,6 +21,9 @@ import { RUN_SENTENCES, type RunOutcome, type Runtime } from "../runner/runtime.
 /** How an ask ended, for the call that waits for it. */
 export type AskEnd = Dispatch | Denied;
 
+/** The session is another kind of client's, or has used the call's number before. */
+export type NotDecided = "foreign_session" | "reused_call";
+
 /** What the model is told where the fixed sentences of the runner don't apply. */
 export const NOT_RECORDED = "The result could not be recorded, so it is not released.";
 export const REQUESTER_GONE = "The call was not run, because nobody was waiting for it any more.";
@@ -59,14 +62,14 @@ export class ToolCalls {
    * Handles one request to its end. Never rejects for what a call can come to.
    *
    * @param gone aborts when the requester has left
-   * @returns what the requester is told; `foreign_session` where the session is another kind of client's, and nothing was decided
+   * @returns what the requester is told, or why nothing was decided
    */
   async handle(
     request: CallRequest,
     origin: Origin,
     tellPending: TellPending,
     gone: AbortSignal,
-  ): Promise<ToolOutcome | "foreign_session"> {
+  ): Promise<ToolOutcome | NotDecided> {
     const life = this.#live(request, origin, tellPending, gone);
     this.#active.add(life);
     try {
@@ -104,7 +107,7 @@ export class ToolCalls {
     origin: Origin,
     tellPending: TellPending,
     gone: AbortSignal,
-  ): Promise<ToolOutcome | "foreign_session"> {
+  ): Promise<ToolOutcome | NotDecided> {
     const { ledger, events } = this.#options;
     const { session, call, tool } = request;
     const decided = await ledger.decide(request, origin, gone);
@@ -123,9 +126,9 @@ export class ToolCalls {
       case "foreign":
         events.foreignSession(session, origin);
         return "foreign_session";
-      case "left":
-        events.requesterGone(session, call);
-        return failed(REQUESTER_GONE);
+      case "reused":
+        events.reusedCall(session, call);
+        return "reused_call";
       default:
         return unreachable(decided);
     }

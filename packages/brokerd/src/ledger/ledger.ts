@@ -19,6 +19,7 @@ import type { GrantStore } from "@boxmaker/policy/grants";
 import {
   ApprovalId,
   AuditSeq,
+  type DenialReason,
   type Hash32,
   type Label,
   type Origin,
@@ -36,7 +37,7 @@ import { recordArguments } from "./record-arguments.ts";
 import { AUDIT_UNAVAILABLE, Recorder, type RecorderOptions } from "./recorder.ts";
 import { RunningBoxes } from "./running-boxes.ts";
 import { type CheckAdded, SessionGrants } from "./session-grants.ts";
-import type { LedgerStates } from "./session-states.ts";
+import { isUsed, type LedgerStates } from "./session-states.ts";
 import { waitForEither } from "./wait-for-either.ts";
 
 export interface LedgerOptions extends RecorderOptions {
@@ -52,6 +53,14 @@ export interface LedgerOptions extends RecorderOptions {
   readonly onGrants: (grants: GrantSet) => void;
   /** Checks a grant of `allow` against the owner's files as one of them is checked. */
   readonly checkAdded: CheckAdded;
+}
+
+type DeniedVerdict = Extract<Verdict, { kind: "denied" }>;
+
+/** What policy said, where brokerd has a reason of its own why the call can't be. A denial of policy's stays what it is. */
+function deny(verdict: Verdict, reason: DenialReason): DeniedVerdict {
+  if (verdict.kind === "denied") return verdict;
+  return { kind: "denied", reason, record: { ...verdict.record, outcome: "denied", reason, raises: null, run: null } };
 }
 
 export class Ledger {
@@ -134,7 +143,8 @@ export class Ledger {
    * Decides a request and records the decision; an allowed one raises the state and spends the use in the same step. Waits while a box
    * of another session has a mount that this one would share.
    *
-   * Every failure to record is a denial, `audit_unavailable`, and stops the ledger.
+   * Every failure to record is a denial, `audit_unavailable`, and stops the ledger. A call of another origin's session, or of a number that
+   * its session has used, isn't decided.
    *
    * @param signal aborts when nobody waits for the call any more
    */
@@ -147,12 +157,14 @@ export class Ledger {
       // From here to the append nothing is awaited, so nothing can come between what is judged and what is recorded.
       const state = this.#knownState(session) ?? opening;
       if (state.origin !== origin) return { kind: "foreign" };
+      const used = this.states.session(session)?.calls;
+      if (used !== undefined && isUsed(used, request.call)) return { kind: "reused" };
       const set = this.#sessionGrants.addTo(grants, session);
-      const verdict = this.#admit(session, decide(request, set, state, this.now(), this.box));
+      const decided = decide(request, set, state, this.now(), this.box);
+      const verdict = signal.aborted ? deny(decided, "requester_gone") : this.#admit(session, decided);
       const obstacle = verdict.kind === "allowed" ? this.#running.obstacle(session, verdict.decision.run.mounts) : undefined;
       if (obstacle === undefined) return this.#record(request, verdict, state);
       await waitForEither(obstacle, [signal, this.#options.admission.stopping]);
-      if (signal.aborted) return { kind: "left" };
     }
   }
 
@@ -211,12 +223,11 @@ export class Ledger {
   }
 
   /** What policy let through, unless brokerd can't take it on now. */
-  #admit<V extends Verdict>(session: SessionId, verdict: V): V | Extract<Verdict, { kind: "denied" }> {
+  #admit<V extends Verdict>(session: SessionId, verdict: V): V | DeniedVerdict {
     if (verdict.kind === "denied") return verdict;
     const { tool } = verdict.kind === "ask" ? verdict.ask.request : verdict.decision.request;
     const reason = this.#options.admission.refusal(session, tool, verdict.kind === "ask" ? "ask" : "run");
-    if (reason === undefined) return verdict;
-    return { kind: "denied", reason, record: { ...verdict.record, outcome: "denied", reason, raises: null, run: null } };
+    return reason === undefined ? verdict : deny(verdict, reason);
   }
 
   #record(request: CallRequest, verdict: Verdict, state: PolicyState): Promise<Decided> {

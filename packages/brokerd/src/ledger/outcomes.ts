@@ -26,8 +26,8 @@ export interface Denied {
   readonly reason: DenialReason;
 }
 
-/** `foreign`: the session is another kind of client's; nothing was decided. `left`: the requester left first; nothing was decided. */
-export type Decided = Dispatch | RecordedAsk | Denied | { readonly kind: "foreign" } | { readonly kind: "left" };
+/** `foreign`: the session is another kind of client's. `reused`: it has used this number for another call. Nothing was decided. */
+export type Decided = Dispatch | RecordedAsk | Denied | { readonly kind: "foreign" | "reused" };
 
 /**
  * What approving came to. `changed`: the call would now have another effect; `ask` is what would run now. `taken`: the ask waits no

@@ -1,12 +1,18 @@
 /** broker.sock: tool requests of loopd; the MCP front has a socket of its own. */
 import { type AbsPath, BrokerAnswer, type BrokerRequest, type Origin } from "@boxmaker/proto";
-import type { ToolCalls } from "../calls/tool-calls.ts";
+import type { NotDecided, ToolCalls } from "../calls/tool-calls.ts";
 import type { SocketName } from "../events.ts";
 import type { ServedSocket } from "./serve-socket.ts";
 
-const FOREIGN_SESSION: BrokerAnswer = {
-  kind: "error",
-  body: { code: "forbidden", detail: "this session belongs to another kind of client; see docs/runbook.md#foreign-session" },
+const NOT_DECIDED: Readonly<Record<NotDecided, BrokerAnswer>> = {
+  foreign_session: {
+    kind: "error",
+    body: { code: "forbidden", detail: "this session belongs to another kind of client; see docs/runbook.md#foreign-session" },
+  },
+  reused_call: {
+    kind: "error",
+    body: { code: "forbidden", detail: "call: the session has used this number before; see docs/runbook.md#reused-call" },
+  },
 };
 
 /** @param origin what the sessions that come in here are recorded as; those of another origin can't be used here */
@@ -25,7 +31,7 @@ export function brokerSocket(
       const { session, call, tool, arguments: argumentsText } = request.body;
       const tellPending = async (answer: BrokerAnswer): Promise<boolean> => (await send(answer, false)) === "sent";
       const outcome = await calls.handle({ session, call, tool, argumentsText }, origin, tellPending, gone);
-      await send(outcome === "foreign_session" ? FOREIGN_SESSION : { kind: "tool_response", body: outcome }, true);
+      await send(typeof outcome === "string" ? NOT_DECIDED[outcome] : { kind: "tool_response", body: outcome }, true);
     },
   };
 }

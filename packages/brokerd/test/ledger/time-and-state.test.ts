@@ -24,7 +24,7 @@ test("a grant that has expired stays so when the clock is set back, and through 
     assert.deepEqual(await rig.read().outcome, { outcome: "denied", reason: "expired" });
   }
   await using rig = await Rig.open(files, { clock });
-  assert.deepEqual(await rig.read().outcome, { outcome: "denied", reason: "expired" });
+  assert.deepEqual(await rig.read("todo.md", { call: 9 }).outcome, { outcome: "denied", reason: "expired" });
   const times = files.events("decision").map(({ now }) => now);
   assert.deepEqual([...times].sort(), times);
 });
@@ -127,7 +127,7 @@ test("an approved call waits for a box that shares its mount, and its requester 
   assert.equal(rig.runtime.runs.length, 1);
 });
 
-test("a requester that leaves while its call waits for another box gets no decision and leaves nothing behind", async () => {
+test("a requester that leaves while its call waits for another box is denied on record and leaves nothing behind", async () => {
   using files = new BoxFiles();
   files.grant("shell", "shell", "auto", "", [files.at("notes")]);
   await using rig = await Rig.open(files);
@@ -138,10 +138,12 @@ test("a requester that leaves while its call waits for another box gets no decis
   const second = rig.send("shell", { command: "true" }, { session: "two" });
   await settle();
   second.leave();
-  assert.equal(((await second.outcome) as { outcome: string }).outcome, "failed");
+  assert.deepEqual(await second.outcome, { outcome: "denied", reason: "requester_gone" });
+  const gone = files.events("decision").at(-1);
+  assert.deepEqual([gone?.session, gone?.outcome, gone?.reason, gone?.raises], ["two", "denied", "requester_gone", null]);
   box.end();
   await first.outcome;
-  assert.equal(files.events("decision").length, 1);
+  assert.equal(rig.runtime.runs.length, 1);
   assert.equal(rig.ledger.running, 0);
 });
 

@@ -81,11 +81,14 @@ export async function serve(limits: Partial<SocketLimits> = {}, options: RigOpti
   };
 }
 
+let calls = 0;
+
+/** A call of a number that no other one has. */
 export function call(served: Served, tool: "read_file" | "write_file", session = "chat-1"): BrokerRequest {
   const path = served.files.at("notes/todo.md");
   const args = tool === "read_file" ? { path } : { path, content: "x" };
   return {
     kind: "tool_request",
-    body: { session: SessionId.parse(session), call: CallId.parse(1), tool, arguments: JSON.stringify(args) },
+    body: { session: SessionId.parse(session), call: CallId.parse(++calls), tool, arguments: JSON.stringify(args) },
   };
 }

@@ -73,6 +73,7 @@ const NOT_POLICY: ReadonlySet<DenialReason> = new Set([
   "audit_unavailable",
   "low_space",
   "throttled",
+  "requester_gone",
   "shutting_down",
   "grants_invalid",
 ]);
