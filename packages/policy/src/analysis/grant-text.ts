@@ -82,7 +82,10 @@ function shapeOf(draft: GrantDraft): GrantFile {
     host_exec: hostExec,
   };
   const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined));
-  const predicates = Object.entries(args).map(([name, values]) => [name, values === null ? { absent: true } : { in: values }]);
+  const predicates = Object.entries(args).map(([name, values]): readonly [string, unknown] => [
+    name,
+    values === null ? { absent: true } : { in: values },
+  ]);
   const constraints = {
     ...(paths === undefined ? {} : { paths }),
     ...(hosts === undefined ? {} : { hosts }),

@@ -1,5 +1,5 @@
 /** T1 to T3 for the owner's own grants: each is about one call in two states, or in one. */
-import { DATA_CLASSES, isAbove, type Label, type Timestamp } from "@boxmaker/proto";
+import { DATA_CLASSES, type DataClass, isAbove, type Label, type Timestamp } from "@boxmaker/proto";
 import type { Effect } from "../rules/effect.ts";
 import type { Grant } from "../rules/grant.ts";
 import type { ValidGrantSet } from "../rules/grant-set.ts";
@@ -47,12 +47,24 @@ function findRise({ at, cells }: Column): Counterexample | undefined {
     for (const high of cells) {
       if (!isAtLeast(high.label, low.label)) continue;
       const [below, above] = [effectOfJudgement(low.judgement), effectOfJudgement(high.judgement)];
+      // By a lower label it would pass for audiences for which the lower state's call doesn't.
+      if (above !== "deny" && below !== "deny" && isAbove(classOf(low.judgement), classOf(high.judgement))) {
+        return {
+          problem: `its results are ${classOf(low.judgement)} while ${phrase(low.label)}, but lower here`,
+          at,
+          label: high.label,
+        };
+      }
       if (isMoreLenient(above, below)) {
         return { problem: `${below} while ${phrase(low.label)}, but ${above} here`, at, label: high.label };
       }
     }
   }
   return undefined;
+}
+
+function classOf({ findings }: Judgement): DataClass {
+  return findings.label?.taint ?? "public";
 }
 
 function phrase({ taint, untrusted }: Label): string {

@@ -66,6 +66,8 @@ export type PlainDecision = {
   reason: string | null;
   named: string | null;
   label: PlainLabel;
+  /** What each grant that speaks about the call gives it now, by id. */
+  effects: Readonly<Record<string, PlainEffect>>;
 };
 
 const CLASSES: readonly PlainClass[] = ["public", "private", "secret"];
@@ -151,6 +153,9 @@ const spent = (grant: PlainGrant, state: PlainState): boolean => grant.uses !== 
 /** Whether a grant that speaks about the call says that it gives nothing to an untrusted session, so that nothing else may. */
 const isSwitchedOff = (matching: readonly PlainGrant[]): boolean => matching.some((grant) => grant.ifUntrusted === "deny");
 
+const effectNow = (grant: PlainGrant, state: PlainState): PlainEffect =>
+  effectOf(grant, expired(grant, state) || spent(grant, state), state);
+
 /** Step 3: the outcome over the grants that match. */
 function outcomeOf(matching: readonly PlainGrant[], otherwise: PlainOtherwise | null, state: PlainState): PlainEffect {
   let restriction: PlainEffect = "auto";
@@ -158,7 +163,7 @@ function outcomeOf(matching: readonly PlainGrant[], otherwise: PlainOtherwise | 
   for (const grant of matching) {
     if (grant.mode !== "auto") restriction = stricter(restriction, grant.mode);
     if (grant.mode === "deny") continue;
-    const effect = effectOf(grant, expired(grant, state) || spent(grant, state), state);
+    const effect = effectNow(grant, state);
     if (EFFECTS.indexOf(effect) < EFFECTS.indexOf(permission)) permission = effect;
   }
   if (otherwise !== null && !isSwitchedOff(matching)) {
@@ -247,15 +252,16 @@ export function decidePlainly(
   if (cwd !== undefined && otherwise !== null && (anyway || matching.length === 0)) mounts.push(mountFor(cwd, grants));
   for (const read of labelsRead(call, mounts, state)) label = join(label, read);
 
+  const effects = Object.fromEntries(matching.map((grant) => [grant.id, effectNow(grant, state)]));
   const outcome = outcomeOf(matching, otherwise, state);
   if (matching.some((grant) => grant.mode === "deny")) {
-    return { outcome: "deny", reason: "denied_by_grant", named: named?.id ?? null, label };
+    return { outcome: "deny", reason: "denied_by_grant", named: named?.id ?? null, label, effects };
   }
   // A call that nothing speaks about has no results that an audience could get.
   if ((matching.length > 0 || otherwise !== null) && above(label.taint, state.ceiling)) {
-    return { outcome: "deny", reason: "audience", named: named?.id ?? null, label };
+    return { outcome: "deny", reason: "audience", named: named?.id ?? null, label, effects };
   }
-  if (outcome !== "deny") return { outcome, reason: null, named: named?.id ?? null, label };
+  if (outcome !== "deny") return { outcome, reason: null, named: named?.id ?? null, label, effects };
 
   const reason = ((): string => {
     if (outcomeOf(matching, otherwise, { ...state, untrusted: false }) !== "deny") return "untrusted";
@@ -265,5 +271,5 @@ export function decidePlainly(
     if (matching.some((grant) => expired(grant, state))) return "expired";
     return "no_grant";
   })();
-  return { outcome, reason, named: named?.id ?? null, label };
+  return { outcome, reason, named: named?.id ?? null, label, effects };
 }

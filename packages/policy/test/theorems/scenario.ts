@@ -39,7 +39,7 @@ const rarely = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(
 const textPredicate: fc.Arbitrary<PlainPredicate> = fc.oneof(
   fc.record({ in: fc.uniqueArray(fc.constantFrom(...TEXTS), { minLength: 1, maxLength: 2 }) }),
   fc.record({ prefix: fc.constantFrom("l", "ls ", "g") }),
-  fc.record({ maxlen: fc.constantFrom(0, 2, 4, 8) }),
+  fc.record({ maxlen: fc.constantFrom(0, 2, 4, 7) }),
 );
 const pathPredicate: fc.Arbitrary<PlainPredicate> = fc.oneof(
   fc.record({ in: fc.uniqueArray(fc.constantFrom(...TARGETS), { minLength: 1, maxLength: 3 }) }),
@@ -131,9 +131,9 @@ export const anyCall: fc.Arbitrary<PlainCall> = fc.oneof(
   }),
   fc.record({
     tool: fc.constant("shell"),
-    args: fc.record({ command: fc.constantFrom("ls", "ls -l", "lsof", "g"), cwd: fc.constantFrom(...TARGETS) }),
+    args: fc.record({ command: fc.constantFrom("ls", "ls -l", "lsof", "größer"), cwd: fc.constantFrom(...TARGETS) }),
   }),
-  fc.record({ tool: fc.constant("shell"), args: fc.record({ command: fc.constantFrom("ls", "ls -l", "lsof", "g") }) }),
+  fc.record({ tool: fc.constant("shell"), args: fc.record({ command: fc.constantFrom("ls", "ls -l", "lsof", "größer") }) }),
   fc.record({
     tool: fc.constant("http_fetch"),
     args: fc.record({ url: fc.constantFrom(...NAMED).map((host) => `https://${host}/`) }),
@@ -172,8 +172,18 @@ export const anyScenario: fc.Arbitrary<Scenario> = fc.record({
   state: anyState,
 });
 
+const loadedGrants = new WeakMap<PlainGrant, LoadedGrant>();
+
 /** The grant as a loaded file. Its hash is that of what it says. */
 export function loadedOf(plain: PlainGrant): LoadedGrant {
+  const known = loadedGrants.get(plain);
+  if (known !== undefined) return known;
+  const loaded = load(plain);
+  loadedGrants.set(plain, loaded);
+  return loaded;
+}
+
+function load(plain: PlainGrant): LoadedGrant {
   const { id, tool, mode, label, untrusted, expires, uses, session, origins, paths, hosts, args } = plain;
   const limits = mode === "deny" ? {} : { max_taint: plain.maxTaint };
   const file = GrantFile.parse({
@@ -229,3 +239,42 @@ export function requestOf({ tool, args }: PlainCall, { session }: PlainState): C
 }
 
 export const NOW = timestampFromMillis(NOW_MS);
+
+const EDGE_GRANT: PlainGrant = {
+  id: "g0",
+  tool: "shell",
+  mode: "auto",
+  maxTaint: "secret",
+  ifUntrusted: "auto",
+  label: "public",
+  untrusted: false,
+  expires: null,
+  uses: null,
+  session: null,
+  origins: null,
+  paths: ["/srv/a"],
+  hosts: [],
+  args: {},
+};
+const EDGE: Scenario = {
+  grants: [EDGE_GRANT],
+  otherwise: null,
+  call: { tool: "shell", args: { command: "größer", cwd: "/srv/a" } },
+  state: {
+    taint: "public",
+    untrusted: false,
+    now: NOW_MS,
+    session: "chat-1",
+    origin: "terminal",
+    ceiling: "secret",
+    spent: {},
+    labels: [],
+    trees: [],
+  },
+};
+
+/** Situations that chance seldom makes. */
+export const EDGES: readonly Scenario[] = [
+  { ...EDGE, grants: [{ ...EDGE_GRANT, args: { command: { maxlen: 7 } } }] },
+  { ...EDGE, grants: [EDGE_GRANT, { ...EDGE_GRANT, id: "g1", mode: "ask", expires: NOW_MS, paths: ["/srv/a", "/home/me"] }] },
+];
