@@ -19,6 +19,7 @@ import { Admission } from "./ledger/admission.ts";
 import { DiskSpace } from "./ledger/disk-space.ts";
 import { Ledger } from "./ledger/ledger.ts";
 import { openStates } from "./ledger/open-states.ts";
+import { RateLimit } from "./ledger/rate-limit.ts";
 import type { SessionStates } from "./ledger/session-states.ts";
 import { StateSaver } from "./ledger/state-saver.ts";
 import { openRuntime } from "./runner/open-runtime.ts";
@@ -113,7 +114,12 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
 
   const table = new ApprovalTable<AskEnd>(config.approvals.maxPending, clock);
   const space = new DiskSpace(config.auditDirectory, config.lowSpaceBytes, clock);
-  const admission = new Admission({ room: table, isLowOnSpace: () => space.isLow() });
+  const admission = new Admission({
+    room: table,
+    asks: new RateLimit(config.approvals.perHour, HOUR_MS, clock),
+    sessions: new RateLimit(config.sessions.perMinute, MINUTE_MS, clock),
+    isLowOnSpace: () => space.isLow(),
+  });
   const ledger = openLedger(config, { audit, states, runtime, clock, events, admission, saver, reserved: ready.reserved });
   if (!(await ledger.begin(version, config.sha256)) || !(await endEarlierAsks(ledger)))
     return { kind: "refused", problem: "the audit log can't be written; see docs/runbook.md#audit-unavailable" };
@@ -204,6 +210,7 @@ function openLedger(config: Config, { audit, states, runtime, clock, events, adm
     grants,
     admission,
     box: { runtime: runtime.name, image: runtime.image },
+    maxBoxes: config.runner?.max_boxes ?? NO_RUNNER_BOXES,
     clock,
     newSession: () => newSession(config),
     keepGrant: (hash, text) => audit.keepGrant(hash, text),
@@ -221,6 +228,10 @@ async function endEarlierAsks(ledger: Ledger): Promise<boolean> {
   return (await Promise.all(closed)).every((isRecorded) => isRecorded);
 }
 
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+/** Where no runner is configured, no box ever runs. */
+const NO_RUNNER_BOXES = 1;
 /** Records between two savings of the state: a start reads as many more at most. */
 const SAVE_EVERY = 4096;
 

@@ -35,8 +35,12 @@ const ConfigFile = z.strictObject({
   grants: z.strictObject({ directory: PathText.optional(), tools: PathText.optional(), labels: PathText.optional() }).default({}),
   sockets: z.strictObject({ broker: PathText.optional(), broker_mcp: PathText.optional(), admin: PathText.optional() }).default({}),
   approvals: z
-    .strictObject({ ttl_ms: Limit.max(24 * HOUR_MS).default(HOUR_MS / 4), max_pending: Limit.max(10_000).default(64) })
-    .default({ ttl_ms: HOUR_MS / 4, max_pending: 64 }),
+    .strictObject({
+      ttl_ms: Limit.max(24 * HOUR_MS).default(HOUR_MS / 4),
+      max_pending: Limit.max(10_000).default(64),
+      per_hour: Limit.max(100_000).default(120),
+    })
+    .default({ ttl_ms: HOUR_MS / 4, max_pending: 64, per_hour: 120 }),
   sessions: z
     .strictObject({
       taint: DataClass.default("public"),
@@ -44,8 +48,9 @@ const ConfigFile = z.strictObject({
       max_class: DataClass.default("secret"),
       memory: PathText.optional(),
       memory_class: DataClass.default("private"),
+      per_minute: Limit.max(100_000).default(600),
     })
-    .default({ taint: "public", untrusted: false, max_class: "secret", memory_class: "private" }),
+    .default({ taint: "public", untrusted: false, max_class: "secret", memory_class: "private", per_minute: 600 }),
   limits: z
     .strictObject({
       connections: Limit.max(10_000).default(256),
@@ -86,13 +91,15 @@ export interface Config {
   readonly toolsFile: AbsPath;
   readonly labelsFile: AbsPath;
   readonly sockets: { readonly broker: AbsPath; readonly brokerMcp: AbsPath | null; readonly admin: AbsPath };
-  readonly approvals: { readonly ttlMs: number; readonly maxPending: number };
+  readonly approvals: { readonly ttlMs: number; readonly maxPending: number; readonly perHour: number };
   readonly sessions: {
     readonly taint: DataClass;
     readonly untrusted: boolean;
     readonly maxClass: DataClass;
     readonly memory: AbsPath;
     readonly memoryClass: DataClass;
+    /** How many may be opened within a minute. */
+    readonly perMinute: number;
   };
   readonly limits: ConfigFile["limits"];
   /** Null where the file has no `[runner]`: every call is refused then. */
@@ -150,13 +157,14 @@ export async function readConfig(path: string): Promise<ConfigReading> {
       brokerMcp: value.sockets.broker_mcp === undefined ? null : absolute("sockets.broker_mcp", value.sockets.broker_mcp),
       admin: absolute("sockets.admin", value.sockets.admin ?? join(home, "run/admin/admin.sock")),
     },
-    approvals: { ttlMs: value.approvals.ttl_ms, maxPending: value.approvals.max_pending },
+    approvals: { ttlMs: value.approvals.ttl_ms, maxPending: value.approvals.max_pending, perHour: value.approvals.per_hour },
     sessions: {
       taint: value.sessions.taint,
       untrusted: value.sessions.untrusted,
       maxClass: value.sessions.max_class,
       memory: absolute("sessions.memory", value.sessions.memory ?? join(home, "memory/core.md")),
       memoryClass: value.sessions.memory_class,
+      perMinute: value.sessions.per_minute,
     },
     limits: value.limits,
     runner: value.runner ?? null,

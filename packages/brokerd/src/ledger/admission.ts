@@ -1,5 +1,6 @@
 /** What policy would let run or ask for, but brokerd can't take on now: it is stopping, the disk is filling up, or enough is waiting. */
 import type { DenialReason, SessionId, ToolName } from "@boxmaker/proto";
+import type { RateLimit } from "./rate-limit.ts";
 
 /** Room for asks that wait. Reserved when an ask is recorded, so that two of the same moment can't both have the last place. */
 export interface AskRoom {
@@ -11,6 +12,10 @@ export interface AskRoom {
 
 export interface AdmissionOptions {
   readonly room: AskRoom;
+  /** How many asks an owner is given. */
+  readonly asks: RateLimit;
+  /** How many sessions there may come to be. */
+  readonly sessions: RateLimit;
   /** Whether the log's disk is almost full. Never rejects. */
   readonly isLowOnSpace: () => Promise<boolean>;
 }
@@ -46,12 +51,23 @@ export class Admission {
   refusal(session: SessionId, tool: ToolName, kind: "run" | "ask"): DenialReason | undefined {
     if (this.#stopping.signal.aborted) return "shutting_down";
     if (this.#isLow && SINKS.has(tool)) return "low_space";
-    if (kind === "ask" && !this.#options.room.hasRoom(session)) return "throttled";
+    if (kind === "ask" && !(this.#options.room.hasRoom(session) && this.#options.asks.isFree)) return "throttled";
     return undefined;
+  }
+
+  /** Whether a session that the log doesn't know may be opened now. */
+  get mayOpen(): boolean {
+    return this.#options.sessions.isFree;
+  }
+
+  /** A session is opened. */
+  opened(): void {
+    this.#options.sessions.take();
   }
 
   /** Takes a place for an ask. */
   reserve(session: SessionId): () => void {
+    this.#options.asks.take();
     return this.#options.room.reserve(session);
   }
 }

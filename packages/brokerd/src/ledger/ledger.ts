@@ -44,6 +44,8 @@ export interface LedgerOptions extends RecorderOptions {
   readonly grants: Pick<GrantStore, "current">;
   readonly admission: Admission;
   readonly box: BoxKind;
+  /** Boxes that may run at the same time; further calls wait. */
+  readonly maxBoxes: number;
   readonly clock: Pick<Clock, "now">;
   /** The state and ceiling of a new session. */
   readonly newSession: () => Promise<{ readonly state: Label; readonly ceiling: PolicyState["ceiling"] }>;
@@ -65,7 +67,7 @@ function deny(verdict: Verdict, reason: DenialReason): DeniedVerdict {
 
 export class Ledger {
   readonly #options: LedgerOptions;
-  readonly #running = new RunningBoxes();
+  readonly #running: RunningBoxes;
   readonly #recorder: Recorder;
   readonly #grants: GrantsInForce;
   readonly #sessionGrants: SessionGrants;
@@ -75,6 +77,7 @@ export class Ledger {
   constructor(options: LedgerOptions) {
     this.#options = options;
     this.#recorder = new Recorder(options);
+    this.#running = new RunningBoxes(options.maxBoxes);
     this.#sessionGrants = new SessionGrants(this.#recorder, options.checkAdded);
     this.#grants = new GrantsInForce({
       store: options.grants,
@@ -162,6 +165,9 @@ export class Ledger {
       const set = this.#sessionGrants.addTo(grants, session);
       const decided = decide(request, set, state, this.now(), this.box);
       const verdict = signal.aborted ? deny(decided, "requester_gone") : this.#admit(session, decided);
+      const isKnown = this.states.session(session) !== undefined;
+      // Such a session isn't opened either: whoever makes them up mustn't fill the log's state.
+      if (!isKnown && !this.#options.admission.mayOpen) return this.#recordUnopened(request, deny(decided, "throttled"));
       const obstacle = verdict.kind === "allowed" ? this.#running.obstacle(session, verdict.decision.run.mounts) : undefined;
       if (obstacle === undefined) return this.#record(request, verdict, state);
       await waitForEither(obstacle, [signal, this.#options.admission.stopping]);
@@ -230,10 +236,19 @@ export class Ledger {
     return reason === undefined ? verdict : deny(verdict, reason);
   }
 
+  #recordUnopened(request: CallRequest, verdict: DeniedVerdict): Promise<Decided> {
+    return this.#recorder.step<Decided>(() => {
+      const appended = this.#appendDecision(verdict);
+      if (appended === undefined) return this.#denyUnrecordable(request, verdict.record);
+      return { durable: appended.durable, outcome: { kind: "denied", reason: verdict.reason } };
+    });
+  }
+
   #record(request: CallRequest, verdict: Verdict, state: PolicyState): Promise<Decided> {
     return this.#recorder.step<Decided>(() => {
       if (this.states.session(request.session) === undefined) {
         const { label, origin, ceiling } = state;
+        this.#options.admission.opened();
         this.#recorder.append({ kind: "session_opened", session: request.session, origin, ceiling, state: label, from: null });
       }
       const appended = this.#appendDecision(verdict);

@@ -1,4 +1,7 @@
-/** Keeps two boxes that share a path, of which one may write, from running at the same time for different sessions. */
+/**
+ * Keeps two boxes that share a path, of which one may write, from running at the same time for different sessions, and more boxes than
+ * the machine can take from running at all.
+ */
 import { type AbsPath, holdsPath, type Mount, type SessionId } from "@boxmaker/proto";
 
 interface RunningBox {
@@ -13,6 +16,13 @@ function collide(a: Mount, b: Mount): boolean {
 
 export class RunningBoxes {
   readonly #boxes = new Set<RunningBox>();
+  readonly #max: number;
+  #oneEnded = Promise.withResolvers<void>();
+
+  /** @param max boxes that may run at the same time */
+  constructor(max: number) {
+    this.#max = max;
+  }
 
   /** What has to end before a box with these mounts may start for this session: a promise of it, or nothing. */
   obstacle(session: SessionId, mounts: readonly Mount[]): Promise<void> | undefined {
@@ -20,7 +30,8 @@ export class RunningBoxes {
       if (box.session === session) continue;
       if (box.mounts.some((theirs) => mounts.some((ours) => collide(theirs, ours)))) return box.ended;
     }
-    return undefined;
+    // Whoever waits is woken in the order in which they came.
+    return this.#boxes.size < this.#max ? undefined : this.#oneEnded.promise;
   }
 
   /**
@@ -33,8 +44,10 @@ export class RunningBoxes {
     const box: RunningBox = { session, mounts, ended: promise };
     this.#boxes.add(box);
     return () => {
-      this.#boxes.delete(box);
+      if (!this.#boxes.delete(box)) return;
       resolve();
+      this.#oneEnded.resolve();
+      this.#oneEnded = Promise.withResolvers();
     };
   }
 

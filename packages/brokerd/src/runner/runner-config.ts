@@ -28,6 +28,7 @@ export const RunnerConfig = z
       .regex(/^[1-9][0-9]{0,11}[kmg]?$/u, "expected bytes, or a number with k, m or g")
       .default("256m"),
     pids: SafeInteger.min(16).max(4096).default(64),
+    max_boxes: SafeInteger.min(1).max(1000).default(32),
     read_file_ms: LimitMs.default(10_000),
     write_file_ms: LimitMs.default(10_000),
     shell_ms: LimitMs.default(30_000),

@@ -51,13 +51,14 @@ test("readConfig() fills in every default from the home alone, relative to the f
       toolsFile: join(home, "etc/tools.toml"),
       labelsFile: join(home, "etc/labels.toml"),
       sockets: { broker: join(home, "run/broker/broker.sock"), brokerMcp: null, admin: join(home, "run/admin/admin.sock") },
-      approvals: { ttlMs: 900_000, maxPending: 64 },
+      approvals: { ttlMs: 900_000, maxPending: 64, perHour: 120 },
       sessions: {
         taint: "public",
         untrusted: false,
         maxClass: "secret",
         memory: join(home, "memory/core.md"),
         memoryClass: "private",
+        perMinute: 600,
       },
       limits: {
         connections: 256,
@@ -76,7 +77,7 @@ test("readConfig() gives a table with some of its keys the defaults of the other
   const text =
     'home = "/h"\n[approvals]\nttl_ms = 5\n[limits]\nconnections = 2\n[audit]\ndirectory = "log"\n[sockets]\nbroker_mcp = "mcp/m.sock"\n';
   await accepted(text, (config, folder) => {
-    assert.deepEqual(config.approvals, { ttlMs: 5, maxPending: 64 });
+    assert.deepEqual(config.approvals, { ttlMs: 5, maxPending: 64, perHour: 120 });
     assert.equal(config.limits.read_deadline_ms, 10_000);
     assert.equal(config.auditDirectory, join(folder, "log"));
     assert.equal(config.sockets.brokerMcp, join(folder, "mcp/m.sock"));

@@ -26,6 +26,7 @@ import { Admission } from "../../src/ledger/admission.ts";
 import { Ledger, type LedgerOptions } from "../../src/ledger/ledger.ts";
 import { type OpenedStates, openStates } from "../../src/ledger/open-states.ts";
 import type { Allowing } from "../../src/ledger/owner-acts.ts";
+import { RateLimit } from "../../src/ledger/rate-limit.ts";
 import type { SessionStates } from "../../src/ledger/session-states.ts";
 import { StateSaver } from "../../src/ledger/state-saver.ts";
 import { FakeClock } from "../fakes/fake-clock.ts";
@@ -96,6 +97,9 @@ function isKind<K extends AuditEvent["kind"]>(event: AuditEvent, kind: K): event
 
 export interface RigOptions {
   readonly maxPending?: number;
+  readonly asksPerHour?: number;
+  readonly sessionsPerMinute?: number;
+  readonly maxBoxes?: number;
   readonly ttlMs?: number;
   readonly opening?: Label;
   readonly clock?: FakeClock;
@@ -175,7 +179,12 @@ export class Rig implements AsyncDisposable {
       warn: (line) => this.lines.push(line),
     });
     this.table = new ApprovalTable(options.maxPending ?? 64, clock);
-    this.admission = new Admission({ room: this.table, isLowOnSpace: async () => this.isLowOnSpace });
+    this.admission = new Admission({
+      room: this.table,
+      asks: new RateLimit(options.asksPerHour ?? Number.POSITIVE_INFINITY, 3_600_000, clock),
+      sessions: new RateLimit(options.sessionsPerMinute ?? Number.POSITIVE_INFINITY, 60_000, clock),
+      isLowOnSpace: async () => this.isLowOnSpace,
+    });
     const { saver } = this;
     const label: Label = options.opening ?? { taint: "public", untrusted: false };
     this.ledger = new Ledger({
@@ -190,6 +199,7 @@ export class Rig implements AsyncDisposable {
       }),
       admission: this.admission,
       box: { runtime: runtime.name, image: runtime.image },
+      maxBoxes: options.maxBoxes ?? 1000,
       clock,
       newSession: async () => ({ state: label, ceiling: "secret" }),
       keepGrant: (hash, text) => audit.keepGrant(hash, text),
