@@ -89,7 +89,7 @@ export class FollowedLog {
 export class DirectoryChanges implements Disposable {
   readonly #watcher: FSWatcher;
   #isDue = false;
-  #failure: unknown;
+  #failure: Error | undefined;
   #wake: () => void = () => undefined;
 
   /** Watches from now on; whoever reads afterwards misses nothing. */

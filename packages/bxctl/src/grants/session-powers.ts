@@ -3,9 +3,9 @@ import type { PolicyState } from "@boxmaker/policy";
 import { type Power, powersOf } from "@boxmaker/policy/analysis";
 import type { SessionId } from "@boxmaker/proto";
 import { readBrokerConfig } from "../box/broker-config.ts";
-import { NO_USES, readUses } from "./grant-uses.ts";
 import { presentTime, readSet } from "./grants-command.ts";
 import { type OwnGrant, withOwnGrants } from "./own-grants.ts";
+import { NO_PAST, pastState, readPast } from "./read-past.ts";
 
 /** Kinds of calls by what they get now. `asks`: and were `auto` in a new session; `gone`: and weren't. */
 export interface SessionPowers {
@@ -21,18 +21,18 @@ export interface SeenBySession extends Pick<PolicyState, "label" | "origin" | "c
 
 /** By the grants of this home; `undefined` where they can't be read, or every call is denied by them. */
 export async function sessionPowers(home: string, seen: SeenBySession): Promise<SessionPowers | undefined> {
-  const reading = await readBrokerConfig(home);
-  if (reading.kind === "invalid") return undefined;
-  const { config } = reading;
+  const found = await readBrokerConfig(home);
+  if (found.kind === "invalid") return undefined;
+  const { config } = found;
   const read = await readSet(config, config.grants);
   if (read.kind === "invalid") return undefined;
-  const uses = await readUses(config.audit);
-  const spent = uses.kind === "ok" ? uses.uses : NO_USES;
+  const reading = await readPast(config.audit);
+  const past = pastState(reading.kind === "ok" ? reading.past : NO_PAST);
   const set = withOwnGrants({ set: read, config }, seen.own);
   const { session, label, origin, ceiling } = seen;
   const now = presentTime();
   const powersAt = (state: Pick<PolicyState, "label" | "ceiling">): readonly Power[] =>
-    powersOf(set, { session, now, state: { ...state, origin, usesSpent: (id) => spent.get(id)?.spent ?? 0, pathLabels: [] } });
+    powersOf(set, { session, now, state: { ...state, origin, ...past } });
   const before = new Map(powersAt(config.newSession).map((power) => [`${power.tool} ${power.target}`, power.outcome]));
   const after = powersAt({ label, ceiling });
   const was = ({ tool, target }: Power): string | undefined => before.get(`${tool} ${target}`);

@@ -9,9 +9,9 @@ import { askAdmin } from "../box/ask-admin.ts";
 import type { ExitStatus } from "../process-io.ts";
 import { jsonLine } from "../terminal/json-line.ts";
 import { formatOwnerTime } from "../time/owner-time.ts";
-import { NO_USES, readUses, type Uses } from "./grant-uses.ts";
 import { end, type GrantsCommand, type Loaded, loadOwn, presentTime } from "./grants-command.ts";
 import { type OwnGrant, withOwnGrants } from "./own-grants.ts";
+import { NO_PAST, type Past, pastState, readPast } from "./read-past.ts";
 
 export interface ShowFlags {
   readonly session?: string | undefined;
@@ -23,12 +23,12 @@ const DAY_MS = 24 * 3_600_000;
 /** A grant that ends within a week is said to. */
 const EXPIRING_WITHIN_MS = 7 * DAY_MS;
 
-/** What the log says of uses; where it can't be read, that is said and none are assumed. */
-async function usesOf(command: GrantsCommand, audit: string): Promise<Uses> {
-  const uses = await readUses(audit);
-  if (uses.kind === "ok") return uses.uses;
-  command.err.line(`bxctl: ${uses.problem}; what follows takes every grant for unused`);
-  return NO_USES;
+/** What the log knows; where it can't be read, that is said and nothing is assumed. */
+async function pastOf(command: GrantsCommand, audit: string): Promise<Past> {
+  const reading = await readPast(audit);
+  if (reading.kind === "ok") return reading.past;
+  command.err.line(`bxctl: ${reading.problem}; what follows takes every grant for unused and every path for unlabelled`);
+  return NO_PAST;
 }
 
 interface Seen extends Pick<PolicyState, "label" | "origin" | "ceiling"> {
@@ -69,9 +69,9 @@ export async function showPowers(command: GrantsCommand, flags: ShowFlags): Prom
   if (loaded.kind === "ended") return loaded.status;
   const seen = await seenBy(command, flags, loaded);
   if (typeof seen === "number") return seen;
-  const uses = await usesOf(command, loaded.config.audit);
+  const past = await pastOf(command, loaded.config.audit);
   const { session, own, ...rest } = seen;
-  const state: PolicyState = { ...rest, usesSpent: (id) => uses.get(id)?.spent ?? 0, pathLabels: [] };
+  const state: PolicyState = { ...rest, ...pastState(past) };
   const powers = powersOf(withOwnGrants(loaded, own), { session, state, now: presentTime() });
   const { out, json } = command;
   if (json) {
@@ -112,13 +112,13 @@ function phraseOddity({ oddity }: Finding): string {
 export async function listGrants(command: GrantsCommand, flags: ShowFlags): Promise<ExitStatus> {
   const loaded = await loadOwn(command, flags.grants);
   if (loaded.kind === "ended") return loaded.status;
-  const uses = await usesOf(command, loaded.config.audit);
+  const past = await pastOf(command, loaded.config.audit);
   const findings = lint(loaded.set, presentTime(), {
     expiringWithinMs: EXPIRING_WITHIN_MS,
-    usesSpent: (id) => uses.get(id)?.spent ?? 0,
+    usesSpent: pastState(past).usesSpent,
   });
   const listed = loaded.set.grants.map(({ grant, file, sha256 }) => {
-    const use = uses.get(grant.id);
+    const use = past.uses.get(grant.id);
     return {
       grant: grant.id,
       file,

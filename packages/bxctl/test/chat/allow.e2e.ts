@@ -22,7 +22,10 @@ async function holding(path: string, order: string[], connections: Connection<Ad
     if (request.kind !== "allow") return;
     const grant = `session-${connections.length}`;
     order.push(`given ${grant}`);
-    void connection.closed.then(() => order.push(`closed ${grant}`));
+    connection.closed.then(
+      () => order.push(`closed ${grant}`),
+      () => undefined,
+    );
     connection.send(allowed(grant), false);
   });
 }

@@ -7,7 +7,7 @@ import type { GrantsCommand } from "../../src/grants/grants-command.ts";
 import { listGrants, showPowers } from "../../src/grants/show-grants.ts";
 import { testGrants } from "../../src/grants/test-grants.ts";
 import { verifyGrants } from "../../src/grants/verify-grants.ts";
-import { AuditFolder, decided, hashOf } from "../support/audit-folder.ts";
+import { AuditFolder, decided, hashOf, opened } from "../support/audit-folder.ts";
 import { findUnsafe } from "../support/corpus.ts";
 import { GrantsHome, notesAndWeb } from "../support/grants-home.ts";
 import { listenAdmin } from "../support/scripted-server.ts";
@@ -68,6 +68,22 @@ test("the state of a new session is the configuration's", async () => {
   assert.match((await home.run((at) => showPowers(at, {}))).out, /^a new session, which has seen secret, /u);
 });
 
+test("grants show takes in what boxes left on paths, by the log", async () => {
+  await using home = await notesAndWeb();
+  const run = {
+    runtime: "podman",
+    image: `sha256:${"a".repeat(64)}`,
+    mounts: [{ path: "/srv/notes", writable: true }],
+    masked: [],
+    exposed: [],
+    host_exec: false,
+    hosts: [],
+  };
+  const secret = { taint: "secret", untrusted: true };
+  new AuditFolder(home.at("audit")).add(opened("a"), decided("a", 1, "allowed", { tool: "shell", raises: secret, run }));
+  assert.match((await home.run((at) => showPowers(at, {}))).out, /"\/srv\/notes" +auto {2}"notes", result secret, untrusted\n/u);
+});
+
 test("grants list says how each grant was used, by the log, and what is odd about it", async () => {
   await using home = (await notesAndWeb())
     .grant("old", ['tool = "read_file"', 'mode = "auto"', "expires = 2020-01-01T00:00:00Z"], ['paths = ["/srv/old"]'])
@@ -108,7 +124,10 @@ test("grants list goes on without a log, and says so", async () => {
   const { status, out, err } = await home.run((at) => listGrants(at, {}));
   assert.equal(status, 0);
   assert.match(out, /"web" .+: never used\n/u);
-  assert.match(err, /^bxctl: the audit log in .+#audit-directory; what follows takes every grant for unused\n$/u);
+  assert.match(
+    err,
+    /^bxctl: the audit log in .+#audit-directory; what follows takes every grant for unused and every path for unlabelled\n$/u,
+  );
 });
 
 test("grants verify proves the theorems and shows what flows where, with what it looked at", async () => {
