@@ -3,17 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AcceptedBreak, AuditSeq, type ChainEnd, encodeRecordLine, Timestamp } from "@boxmaker/proto";
 import fc from "fast-check";
-import {
-  decision,
-  LogBuilder,
-  type LogFiles,
-  result,
-  sessionOpened,
-  soundLog,
-  splitLines,
-  started,
-  stopped,
-} from "./log-builder.ts";
+import { decision, LogBuilder, type LogFiles, result, sessionOpened, splitLines, started, stopped } from "./log-builder.ts";
+import { damaged } from "./random-damage.ts";
 import { readMemory } from "./read-memory.ts";
 
 const NEWEST = "2026-01-09.jsonl";
@@ -42,64 +33,6 @@ async function accept(files: LogFiles): Promise<LogFiles> {
   return end.kind === "broken" ? append(accepted, NEWEST, `${acceptanceLine(end)}\n`) : accepted;
 }
 
-/** One thing that happens to a log. `a` and `b` say where. */
-type Mishap = (files: Map<string, Buffer>, name: string, a: number, b: number) => void;
-
-function editLines(edit: (lines: Buffer[], a: number, b: number) => void): Mishap {
-  return (files, name, a, b) => {
-    const lines = splitLines(files.get(name) ?? Buffer.alloc(0));
-    if (lines.length === 0) return;
-    edit(lines, a % lines.length, b % lines.length);
-    files.set(name, Buffer.concat(lines.flatMap((line) => [line, Buffer.from("\n")])));
-  };
-}
-
-const MISHAPS: readonly Mishap[] = [
-  (files, name, a, b) => {
-    const bytes = Buffer.from(files.get(name) ?? "");
-    if (bytes.length > 0) bytes.writeUInt8(bytes.readUInt8(a % bytes.length) ^ (1 + (b % 255)), a % bytes.length);
-    files.set(name, bytes);
-  },
-  (files, name, a) => {
-    const bytes = files.get(name) ?? Buffer.alloc(0);
-    files.set(name, bytes.subarray(0, a % (bytes.length + 1)));
-  },
-  (files, name, a) => {
-    const bytes = Buffer.from(files.get(name) ?? "");
-    bytes
-      .subarray(a % (bytes.length + 1))
-      .subarray(0, 512)
-      .fill(0);
-    files.set(name, bytes);
-  },
-  editLines((lines, a) => lines.splice(a, 1)),
-  editLines((lines, a, b) => lines.splice(a, 0, lines[b] ?? Buffer.alloc(0))),
-  editLines((lines, a) => lines.splice(a, 0, Buffer.alloc(0))),
-  editLines((lines, a) => lines.splice(a, 1, Buffer.from(lines[a]?.subarray(0, 40) ?? ""))),
-  (files, name) => void files.delete(name),
-  (files, name, a) => void files.set(`2026-01-0${1 + (a % 8)}.jsonl`, files.get(name) ?? Buffer.alloc(0)),
-];
-
-const mishaps = fc.array(fc.record({ mishap: fc.constantFrom(...MISHAPS), file: fc.nat(), a: fc.nat(), b: fc.nat() }), {
-  minLength: 1,
-  maxLength: 4,
-});
-
-function recoveredLog(): LogBuilder {
-  const log = soundLog();
-  const { offset } = log;
-  return log.raw('{"seq":12,\n').add(log.recovery(offset, '{"seq":12,'), started(12), decision(9, "denied"));
-}
-
-const damaged = fc.tuple(fc.constantFrom(soundLog().build(), recoveredLog().build()), mishaps).map(([sound, list]) => {
-  const files = new Map(sound);
-  for (const { mishap, file, a, b } of list) {
-    const names = [...files.keys()].sort();
-    mishap(files, names[file % names.length] ?? "2026-01-05.jsonl", a, b);
-  }
-  return files;
-});
-
 test("whatever happened to a log, one acceptance makes it whole, and is itself its last record", async () => {
   let broken = 0;
   await fc.assert(
@@ -112,7 +45,8 @@ test("whatever happened to a log, one acceptance makes it whole, and is itself i
       assert.equal(end.kind, "whole");
       assert.deepEqual(records.slice(0, before.records.length), before.records);
       if (accepted.has(NEWEST)) {
-        assert.deepEqual([lists.acceptedBreaks.total, records.at(-1)?.event.kind], [1, "accepted_break"]);
+        assert.equal(lists.acceptedBreaks.total, before.lists.acceptedBreaks.total + 1);
+        assert.equal(records.at(-1)?.event.kind, "accepted_break");
         const lines = [...accepted].flatMap(([, bytes]) => splitLines(bytes)).length;
         assert(end.kind === "whole");
         assert.equal(end.head.seq, lines);
