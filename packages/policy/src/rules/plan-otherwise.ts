@@ -34,7 +34,7 @@ export function planOtherwise(call: ToolCall, otherwise: Otherwise, grants: Gran
   const place = placeOf(call);
   if (place === undefined) return undefined;
   const mounts = place === null ? [] : mountsAt(place, call, grants);
-  for (const path of [...(place === null ? [] : [place]), ...mounts.map((mount) => mount.path)]) {
+  for (const { path } of mounts) {
     if (whyUnmountable(path) !== undefined || reservedPlaceAt(path, otherwise.reserved) !== undefined) return undefined;
   }
   // In the order of the schema's keys, which is that of the digest.

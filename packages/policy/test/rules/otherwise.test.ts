@@ -95,6 +95,17 @@ describe("a call that only `otherwise` lets through", () => {
     assert.deepEqual(planOf(decideBy(setWith([]), fetchOf("https://a.example.com/x"))).hosts, ["a.example.com"]);
   });
 
+  test("reaches no host where it fetches nothing", () => {
+    for (const call of [read("/srv/a"), write("/srv/a/b"), shell()])
+      assert.deepEqual(planOf(decideBy(setWith([]), call)).hosts, []);
+  });
+
+  test("may name what can't be mounted by itself below a folder that is mounted for it, as with a grant of the folder", () => {
+    const writable = { tool: "write_file", paths: ["/srv/w"], expires: EARLIER };
+    const plan = planOf(decideBy(setWith([writable]), read("/srv/w/a:b")));
+    assert.deepEqual(plan.mounts, [{ path: "/srv/w", writable: false }]);
+  });
+
   test("mounts the writable folder of a grant where its place lies in one, since a box may have put a link there", () => {
     const writable = { tool: "write_file", paths: ["/srv/w"], expires: EARLIER };
     const mounts = (call: CallRequest): unknown => planOf(decideBy(setWith([writable]), call)).mounts;
