@@ -7,11 +7,12 @@ import { verifyDay } from "./verify-day.ts";
 export interface DayTask {
   readonly directory: string;
   readonly file: LogFile;
+  readonly treeSize: number;
 }
 
 const port = parentPort;
-port?.on("message", ({ directory, file }: DayTask) => {
-  verifyDay(directory, file).then(
+port?.on("message", ({ directory, file, treeSize }: DayTask) => {
+  verifyDay(directory, file, treeSize).then(
     (day) => port.postMessage(day),
     // A file that can't be read isn't whole; reading it in turn says why.
     () => port.postMessage(undefined),

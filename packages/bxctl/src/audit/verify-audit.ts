@@ -7,7 +7,6 @@ import { reportSound, reportSoundJson, type SignedPart } from "./audit-report.ts
 import type { CheckpointClaim } from "./checkpoint-claim.ts";
 import { compareNewest, type NewestComparison } from "./compare-newest.ts";
 import { verifyFiles } from "./verify-files.ts";
-import { verifyTrees } from "./verify-trees.ts";
 
 /** What verifying came to, as a process ends: 0 sound, 1 broken or unreadable, 2 no such directory. */
 export type VerifyStatus = 0 | 1 | 2;
@@ -64,10 +63,7 @@ export async function verifyAudit(
     // Listed anew, so that a log that is being written has the records that its newest checkpoint covers.
     const listing = listLog(await readAuditEntries(directory));
     const { files } = listing.kind === "log" ? listing : state;
-    const { end, lists, difference } =
-      claim === undefined
-        ? { ...(await verifyFiles(directory, files)), difference: undefined }
-        : await verifyTrees(directory, files, claim.checkpoint);
+    const { end, lists, difference } = await verifyFiles(directory, files, { expected: claim?.checkpoint });
     if (!json) for (const name of state.strangers) write(`audit: ${quoteText(name)} is no part of the log\n`);
     if (end.kind === "broken") {
       fail("broken", `broken: ${phraseBreak(end.at)}; see docs/runbook.md#audit-broken`);

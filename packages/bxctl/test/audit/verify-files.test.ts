@@ -4,7 +4,8 @@ import { appendFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 
 import { join } from "node:path";
 import { test } from "node:test";
 import { readAuditEntries } from "@boxmaker/edge/audit-files";
-import { listLog } from "@boxmaker/proto";
+import { listLog, ZERO_HASH } from "@boxmaker/proto";
+import { type Checkpoint, hashLeaf, LogTrees } from "@boxmaker/proto/transparency";
 import { type VerifiedFiles, verifyFiles } from "../../src/audit/verify-files.ts";
 import { AuditFolder, answered, decided, opened, STARTED } from "../support/audit-folder.ts";
 
@@ -19,10 +20,20 @@ function threeDays(): AuditFolder {
   return log;
 }
 
-async function verify(path: string, threads: number): Promise<VerifiedFiles> {
+async function verify(path: string, threads: number, expected?: Checkpoint): Promise<VerifiedFiles> {
   const listing = listLog(await readAuditEntries(path));
   assert.ok(listing.kind === "log");
-  return await verifyFiles(path, listing.files, { threads, minParallelBytes: 0 });
+  return await verifyFiles(path, listing.files, { threads, minParallelBytes: 0, expected });
+}
+
+/** What a checkpoint over the first `size` records would say. */
+function checkpointOf(path: string, size: number): Checkpoint {
+  const lines = DAYS.flatMap((day) => readFileSync(join(path, day), "utf8").trimEnd().split("\n"));
+  const trees = new LogTrees();
+  for (const [index, line] of lines.slice(0, size).entries()) {
+    trees.add({ seq: index + 1, event: { kind: "stopped" } }, hashLeaf(Buffer.from(line)));
+  }
+  return { origin: trees.tree?.origin ?? "", size, root: trees.root(), extensions: [] };
 }
 
 const CASES: Readonly<Record<string, (path: string) => void>> = {
@@ -65,6 +76,28 @@ for (const [name, damage] of Object.entries(CASES)) {
     assert.ok(workers >= 2, `${workers} threads`);
   });
 }
+
+test("side by side and in turn find the same where a log is held to a checkpoint", async () => {
+  using log = threeDays();
+  const whole = checkpointOf(log.path, 10);
+  for (const size of [1, 4, 5, 10]) {
+    const expected = checkpointOf(log.path, size);
+    const side = await verify(log.path, 3, expected);
+    assert.deepEqual(side, await verify(log.path, 1, expected));
+    assert.deepEqual([side.end.kind, side.difference], ["whole", undefined], String(size));
+  }
+  const others = [
+    { ...whole, size: 11 },
+    { ...whole, size: 9 },
+    { ...whole, root: ZERO_HASH },
+    { ...whole, origin: "another" },
+  ];
+  for (const expected of others) {
+    const side = await verify(log.path, 3, expected);
+    assert.deepEqual(side, await verify(log.path, 1, expected));
+    assert.deepEqual([side.end.kind, typeof side.difference], ["whole", "string"]);
+  }
+});
 
 test("a file that can't be read is an error, also side by side", async () => {
   using log = threeDays();

@@ -10,16 +10,24 @@ const MAX_LEVELS = 53;
 export const Frontier = z.strictObject({ size: SafeInteger, hashes: z.array(Hash32).max(MAX_LEVELS).readonly() }).readonly();
 export type Frontier = z.infer<typeof Frontier>;
 
-interface Subtree {
+/** A complete subtree: the root of `2 ** level` leaves. */
+export interface Subtree {
   readonly level: number;
   readonly hash: Hash32;
 }
 
 /** A growing tree in memory that grows with the logarithm of its size; a leaf costs one hash more, on average. */
 export class CompactTree {
+  /** The index of the first leaf in the tree that this is, or is a part of. */
+  readonly #start: number;
   #size = 0;
-  /** From the largest subtree to the smallest, which is the last one and may be a single leaf. */
+  /** In order of the leaves; of a whole tree from the largest to the smallest, which is the last one and may be a single leaf. */
   readonly #subtrees: Subtree[] = [];
+
+  /** @param start where it begins as a part of a larger tree, for {@link CompactTree.append} to that tree; such a part has no root */
+  constructor(start = 0) {
+    this.#start = start;
+  }
 
   /**
    * Goes on with a stored tree.
@@ -42,15 +50,31 @@ export class CompactTree {
 
   /** Adds a leaf by its hash. */
   push(leaf: Hash32): void {
-    let level = 0;
-    let hash = leaf;
-    for (let last = this.#subtrees.at(-1); last?.level === level; last = this.#subtrees.at(-1)) {
+    this.#add({ level: 0, hash: leaf });
+  }
+
+  /** Adds the leaves of a part that begins where this ends. */
+  append(subtrees: readonly Subtree[]): void {
+    for (const subtree of subtrees) this.#add(subtree);
+  }
+
+  /** The complete subtrees, in order of the leaves. */
+  get subtrees(): readonly Subtree[] {
+    return this.#subtrees;
+  }
+
+  #add(added: Subtree): void {
+    const leaves = 2 ** added.level;
+    const end = this.#start + this.#size + leaves;
+    let { level, hash } = added;
+    // Neighbours of one size make a subtree only where one begins in the whole tree: behind a multiple of its size.
+    for (let last = this.#subtrees.at(-1); last?.level === level && end % 2 ** (level + 1) === 0; last = this.#subtrees.at(-1)) {
       this.#subtrees.pop();
       hash = hashChildren(last.hash, hash);
       level++;
     }
     this.#subtrees.push({ level, hash });
-    this.#size++;
+    this.#size += leaves;
   }
 
   /** The Merkle tree hash of all leaves so far. */

@@ -3,7 +3,7 @@
  * because most programs never need it.
  */
 export { type Checkpoint, type CheckpointReading, readCheckpoint, treeOrigin, writeCheckpoint } from "./checkpoint.ts";
-export { CompactTree, Frontier } from "./compact-tree.ts";
+export { CompactTree, Frontier, type Subtree } from "./compact-tree.ts";
 export { beginsTree, type LogTree, LogTrees, leafOf, type StoredTree, type TreeRecord } from "./log-trees.ts";
 export { EMPTY_ROOT, hashChildren, hashLeaf } from "./merkle-hash.ts";
 export {

@@ -69,6 +69,31 @@ test("CompactTree has the root of the recursive definition at every size, and go
   }
 });
 
+test("a tree that is put together of parts is the tree of all their leaves, and goes on as it", () => {
+  const cuts = fc.array(fc.nat(40), { maxLength: 6 });
+  fc.assert(
+    fc.property(cuts, fc.nat(5), (sizes, more) => {
+      const leaves = leavesOf(sizes.reduce((sum, size) => sum + size, 0));
+      const joined = new CompactTree();
+      let start = 0;
+      for (const size of sizes) {
+        const part = new CompactTree(start);
+        for (const leaf of leaves.slice(start, start + size)) part.push(hashLeaf(leaf));
+        assert.equal(part.size, size);
+        joined.append(part.subtrees);
+        start += size;
+      }
+      const whole = treeOf(leaves);
+      assert.deepEqual(joined.frontier(), whole.frontier());
+      for (const leaf of leavesOf(more)) {
+        joined.push(hashLeaf(leaf));
+        whole.push(hashLeaf(leaf));
+      }
+      assert.equal(joined.root(), whole.root());
+    }),
+  );
+});
+
 test("CompactTree refuses a frontier with too many or too few hashes", () => {
   const hash = sha256("x");
   for (const [size, count] of [
