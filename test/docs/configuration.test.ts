@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { setFromTexts } from "../../src/grants/assemble-set.ts";
+import { setFromTexts } from "@boxmaker/policy/grants";
 
-const TEXT = readFileSync(new URL("../../../../docs/configuration.md", import.meta.url), "utf8");
+const TEXT = readFileSync(new URL("../../docs/configuration.md", import.meta.url), "utf8");
 
 function exampleOf(name: string): string {
   const section = TEXT.split(/^## /mu).find((part) => part.startsWith(`${name}\n`)) ?? "";
