@@ -5,88 +5,8 @@ import { test } from "node:test";
 import { askBlock } from "./support/asks.ts";
 import { AuditFolder, STARTED } from "./support/audit-folder.ts";
 import { BxctlProcess } from "./support/bxctl-process.ts";
-import { findUnsafe } from "./support/corpus.ts";
 import { listenAdmin } from "./support/scripted-server.ts";
 import { tempHome } from "./support/temp-home.ts";
-
-test("every command has help with an example", async () => {
-  const commands = [
-    "",
-    "chat",
-    "sessions",
-    "session show",
-    "session rewind",
-    "label show",
-    "label reset",
-    "grants replay",
-    "grants suggest",
-    "approvals",
-    "approve",
-    "refuse",
-    "grants check",
-    "grants list",
-    "grants show",
-    "grants explain",
-    "grants verify",
-    "grants test",
-    "grants diff",
-    "audit verify",
-    "audit show",
-    "audit tail",
-    "audit why",
-    "why",
-    "status",
-  ];
-  for (const command of commands) {
-    const { status, stdout, stderr } = await BxctlProcess.run([...command.split(" ").filter(Boolean), "--help"]);
-    assert.deepEqual([status, stderr], [0, ""], command);
-    assert.match(
-      stdout,
-      new RegExp(`^Usage: bxctl ${command}(.*\n)*\nExample:\n {2}bxctl ${command === "" ? "chat" : command}.*\n$`, "u"),
-    );
-  }
-});
-
-test("a command line that isn't understood is status 2, and what it says of it is escaped", async () => {
-  for (const words of [
-    [],
-    ["nonsense\u001b[2J"],
-    ["chat", "--nonsense\u202e"],
-    ["chat", "extra"],
-    ["chat", "--session"],
-    ["chat", "--session", "Not An Id\u001b"],
-    ["chat", "--say", ""],
-    ["chat", "--say", "  "],
-    ["approve"],
-    ["approve", "41", "42"],
-    ["approve", "+41"],
-    ["refuse", "４１"],
-    ["session", "show", "../x"],
-    ["session"],
-    ["session", "rewind", "a"],
-    ["session", "rewind", "a", "--to", "x"],
-    ["label"],
-    ["label", "reset", "a\u001b"],
-    ["grants"],
-    ["grants", "explain"],
-    ["grants", "explain", "shell", "ls\u001b"],
-    ["grants", "explain", "shell", "--taint", "top"],
-    ["grants", "test"],
-    ["grants", "diff", "one"],
-    ["audit"],
-    ["why"],
-    ["why", "x\u001b"],
-    ["audit", "show", "--since", "soon\u001b"],
-    ["audit", "tail", "--session", "Not An Id"],
-  ]) {
-    const { status, stdout, stderr } = await BxctlProcess.run(
-      [...words, "--home", "/nonexistent"].slice(0, words.length === 0 ? 0 : undefined),
-    );
-    assert.deepEqual([status, stdout], [2, ""], words.join(" "));
-    assert.notEqual(stderr, "");
-    assert.equal(findUnsafe(stderr), undefined);
-  }
-});
 
 test("flags stand before or after the words, and a flag's value may look like a flag", async () => {
   await using home = await tempHome();
