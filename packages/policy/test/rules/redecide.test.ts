@@ -184,27 +184,33 @@ describe("an ask", () => {
 });
 
 describe("sealed values", () => {
-  const verdict = ask(write("/srv/notes/a"), [grant({ tool: "write_file" })]);
-  const decision = verdict.kind === "allowed" ? verdict.decision : assert.fail();
-  const waiting = askFor(CALL, ASK);
+  const make = (): readonly [decision: Decision, waiting: Ask] => {
+    const verdict = ask(write("/srv/notes/a"), [grant({ tool: "write_file" })]);
+    return [verdict.kind === "allowed" ? verdict.decision : assert.fail(), askFor(CALL, ASK)];
+  };
 
   test("are told from each other and from anything else", () => {
+    const [decision, waiting] = make();
     assert.ok(isDecision(decision) && !isAsk(decision));
     assert.ok(isAsk(waiting) && !isDecision(waiting));
     for (const other of [null, undefined, 1, "x", {}, [], () => decision]) assert.ok(!isDecision(other) && !isAsk(other));
   });
 
   test("can't be made with the constructor, which is reachable at run time", () => {
-    for (const sealed of [decision, waiting]) {
+    for (const sealed of make()) {
       const Constructor = sealed.constructor as unknown as new (...values: readonly unknown[]) => Decision;
       for (const seal of [undefined, Symbol("policy"), null, {}])
-        assert.throws(() => new Constructor(seal, { session: "x" }, "auto"), TypeError);
+        assert.throws(
+          () => new Constructor(seal, { session: "x" }, "auto"),
+          new TypeError("a decision can only be made by policy"),
+        );
       class Forged extends Constructor {}
       assert.throws(() => new Forged(undefined, {}), TypeError);
     }
   });
 
   test("aren't imitated by copies, proxies, or objects with the same prototype", () => {
+    const [decision] = make();
     const prototype = Object.getPrototypeOf(decision) as object;
     for (const forged of [
       Object.create(prototype),
@@ -219,7 +225,7 @@ describe("sealed values", () => {
 
   test("are frozen with everything in them", () => {
     const mutate = (change: () => unknown): void => assert.throws(change, TypeError);
-    for (const sealed of [decision, waiting]) {
+    for (const sealed of make()) {
       assert.ok(Object.isFrozen(sealed));
       const values = [
         sealed.request,
