@@ -1,6 +1,17 @@
 /** What a record costs that is on the disk before anything happens, and what it costs to verify a log of them. */
 import { spawnSync } from "node:child_process";
-import { closeSync, mkdirSync, mkdtempSync, openSync, realpathSync, rmSync, statSync, writeFileSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,12 +23,15 @@ import {
   CallId,
   encodeRecordLine,
   type Hash32,
+  LineSplitter,
   SessionId,
   sha256,
   Timestamp,
   ZERO_HASH,
 } from "@boxmaker/proto";
-import { type AuditLog, openAuditLog } from "../packages/brokerd/src/audit/audit-log.ts";
+import { type Checkpoint, hashLeaf, LogTrees } from "@boxmaker/proto/transparency";
+import { type AuditLog, type LogMark, openAuditLog } from "../packages/brokerd/src/audit/audit-log.ts";
+import { Checkpoints } from "../packages/brokerd/src/audit/checkpoints.ts";
 import type { Figure } from "./figure/figure.ts";
 import { median } from "./figure/sample.ts";
 
@@ -27,7 +41,10 @@ const SEQUENTIAL = 300;
 const CALLERS = 64;
 const PER_CALLER = 40;
 const LOG_BYTES = 1_000_000_000;
-const LOG_DAYS = 8;
+const SMALL_BYTES = 1_000_000;
+const NEWEST_BYTES = 100_000;
+const LOG_DAYS = 9;
+const LEAVES = 100_000;
 const NO_BLOBS: ReadonlyMap<never, never> = new Map<never, never>();
 const VERIFIER = fileURLToPath(new URL("../packages/bxctl/src/audit/verify-audit.ts", import.meta.url));
 
@@ -142,7 +159,7 @@ function compile(directory: string): string | undefined {
   return spawnSync(C_COMPILER, ["-O2", "-o", program, `${program}.c`]).status === 0 ? program : undefined;
 }
 
-async function measureAppend(directory: string): Promise<readonly Figure[]> {
+async function measureAppend(directory: string): Promise<{ readonly figures: readonly Figure[]; readonly append: number }> {
   await using log = await openIn(join(directory, "audit"));
   const lineBytes = encodeRecordLine({
     seq: AuditSeq.parse(1),
@@ -178,9 +195,13 @@ async function measureAppend(directory: string): Promise<readonly Figure[]> {
       against: `one caller that waits for each record, ${rounds}`,
     },
   ];
-  if (inC === undefined) return figures;
+  const append = median(times.one) / SEQUENTIAL;
+  if (inC === undefined) return { figures, append };
   const against = `write and fdatasync of the same bytes in C, records/s, ${rounds}`;
-  return [{ name: "sequential_vs_c", value: median(times.c) / median(times.one), unit: "ratio", against }, ...figures];
+  return {
+    figures: [{ name: "sequential_vs_c", value: median(times.c) / median(times.one), unit: "ratio", against }, ...figures],
+    append,
+  };
 }
 
 /** The lines of a call that ran, as brokerd writes them: decision and result. */
@@ -191,8 +212,8 @@ function callLines(seq: number, prev: Hash32, time: Timestamp): { readonly text:
   return { text: `${decision}\n${result}\n`, prev: sha256(result) };
 }
 
-/** A sound log of some days; returns its files. */
-function writeLog(directory: string): readonly string[] {
+/** A sound log of some days, the newest of which is a small one; returns its files. */
+function writeLog(directory: string, size: number): readonly string[] {
   mkdirSync(directory);
   let prev = ZERO_HASH;
   let seq = 1;
@@ -201,9 +222,10 @@ function writeLog(directory: string): readonly string[] {
     const time = Timestamp.parse(`${day}T08:00:00.000Z`);
     const path = join(directory, `${day}.jsonl`);
     const file = openSync(path, "w");
-    for (let bytes = 0; bytes < LOG_BYTES / LOG_DAYS; ) {
+    const wanted = index === LOG_DAYS - 1 ? NEWEST_BYTES : size / (LOG_DAYS - 1);
+    for (let bytes = 0; bytes < wanted; ) {
       let lines = "";
-      while (lines.length < 1_000_000) {
+      while (lines.length < Math.min(1_000_000, wanted)) {
         const call = callLines(seq, prev, time);
         lines += call.text;
         prev = call.prev;
@@ -216,33 +238,97 @@ function writeLog(directory: string): readonly string[] {
   });
 }
 
-async function measureVerify(directory: string): Promise<readonly Figure[]> {
-  const audit = join(directory, "verify");
-  const files = writeLog(audit);
-  const script = `
+/** The checkpoint over all of a log. */
+function checkpointOf(files: readonly string[]): Checkpoint {
+  const trees = new LogTrees();
+  let seq = 0;
+  for (const file of files) {
+    const splitter = new LineSplitter(({ content }) => {
+      if (content !== undefined) trees.add({ seq: ++seq, event: { kind: "decision" } }, hashLeaf(content));
+    });
+    splitter.push(readFileSync(file));
+    splitter.end();
+  }
+  return { origin: trees.tree?.origin ?? "", size: seq, root: trees.root(), extensions: [] };
+}
+
+async function measureVerify(audit: string, files: readonly string[]): Promise<readonly Figure[]> {
+  const claim = JSON.stringify({ checkpoint: checkpointOf(files), by: [] });
+  const scriptOf = (options: string): string => `
     const { verifyAudit } = await import(${JSON.stringify(VERIFIER)});
-    process.exitCode = await verifyAudit(${JSON.stringify(audit)}, { write: () => {} });
+    process.exitCode = await verifyAudit(${JSON.stringify(audit)}, { write: () => {} }, ${options});
     process.stdout.write(String(process.resourceUsage().maxRSS / 1024));`;
-  const times: Record<"verify" | "sum", number[]> = { verify: [], sum: [] };
+  const times: Record<"chain" | "tree" | "sum", number[]> = { chain: [], tree: [], sum: [] };
   const memory: number[] = [];
+  const verify = (options: string): Promise<number> =>
+    millisOf(() => void memory.push(Number(runProgram(process.execPath, ["--input-type=module", "-e", scriptOf(options)]))));
   for (let round = 0; round < 3; round++) {
-    times.verify.push(
-      await millisOf(() => void memory.push(Number(runProgram(process.execPath, ["--input-type=module", "-e", script])))),
-    );
+    times.chain.push(await verify("{}"));
     times.sum.push(await millisOf(() => void runProgram("sha256sum", files)));
+    times.tree.push(await verify(`{ claim: ${claim} }`));
   }
   const megabytes = Math.round(files.reduce((sum, file) => sum + statSync(file).size, 0) / 1e6);
   const against = `sha256sum of the same ${megabytes} MB, bytes/s, medians of 3 interleaved runs on ${availableParallelism()} processors`;
   return [
-    { name: "verify_chain_vs_sha256sum", value: median(times.sum) / median(times.verify), unit: "ratio", against },
+    { name: "verify_chain_vs_sha256sum", value: median(times.sum) / median(times.chain), unit: "ratio", against },
+    { name: "verify_tree_vs_sha256sum", value: median(times.sum) / median(times.tree), unit: "ratio", against },
     { name: "verify_rss", value: Math.max(...memory), unit: "MiB", against: `a log of ${megabytes} MB` },
   ];
+}
+
+/** Opens a log as a start does that has a saved state and a checkpoint, and closes it again. */
+async function startFrom(audit: string, keys: string, from: LogMark | undefined): Promise<LogMark> {
+  const warn = (line: string): void => void process.stderr.write(`${line}\n`);
+  await using checkpoints = new Checkpoints({ keys: AbsPath.parse(keys), clock: systemClock, every: 1_000_000, warn });
+  const opening = await openAuditLog({
+    directory: AbsPath.parse(audit),
+    clock: systemClock,
+    onRecord: () => undefined,
+    onRestart: () => undefined,
+    from,
+    checkpoints,
+    warn,
+  });
+  if (opening.kind === "refused") throw new Error(opening.problem);
+  await using log = opening.log;
+  if (from === undefined) await checkpoints.start();
+  return log.mark;
+}
+
+/** A start reads the newest day, of the same size in both, and single lines of the days before. */
+async function measureStart(directory: string, large: string): Promise<Figure> {
+  const small = join(directory, "small");
+  writeLog(small, SMALL_BYTES);
+  const marks = {
+    large: await startFrom(large, join(directory, "keys-large"), undefined),
+    small: await startFrom(small, join(directory, "keys-small"), undefined),
+  };
+  const times: Record<"large" | "small", number[]> = { large: [], small: [] };
+  for (let round = 0; round < ROUNDS; round++) {
+    times.large.push(await millisOf(async () => void (await startFrom(large, join(directory, "keys-large"), marks.large))));
+    times.small.push(await millisOf(async () => void (await startFrom(small, join(directory, "keys-small"), marks.small))));
+  }
+  const against = `a log of ${SMALL_BYTES / 1e6} MB with as much in its newest day, medians of ${ROUNDS} interleaved runs`;
+  return { name: "start_1gb_vs_1mb", value: median(times.large) / median(times.small), unit: "ratio", against };
+}
+
+/** What a record costs the tree, beside what it costs to make it durable. */
+function shareOfTree(append: number): Figure {
+  const line = Buffer.from(callLines(1, ZERO_HASH, Timestamp.parse("2026-01-05T08:00:00.000Z")).text.split("\n")[0] ?? "");
+  const trees = new LogTrees();
+  const started = performance.now();
+  for (let seq = 1; seq <= LEAVES; seq++) trees.add({ seq, event: { kind: "decision" } }, hashLeaf(line));
+  const each = (performance.now() - started) / LEAVES;
+  return { name: "tree_share_of_append", value: each / append, unit: "share", against: "one caller's append, from call to disk" };
 }
 
 export async function run(): Promise<readonly Figure[]> {
   const directory = realpathSync(mkdtempSync(join(tmpdir(), "boxmaker-bench-")));
   try {
-    return [...(await measureAppend(directory)), ...(await measureVerify(directory))];
+    const large = join(directory, "large");
+    const files = writeLog(large, LOG_BYTES);
+    const { figures, append } = await measureAppend(directory);
+    return [...figures, shareOfTree(append), ...(await measureVerify(large, files)), await measureStart(directory, large)];
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
