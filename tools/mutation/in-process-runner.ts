@@ -7,10 +7,12 @@
  * Mutants share the process's state, such as memories of earlier results. So a test that fails has to pass again with the mutant
  * switched off; where it doesn't, an earlier mutant has left something behind and the run is repeated in a new process.
  */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { inspect } from "node:util";
+import { ROOT } from "../workspace/manifest.ts";
 import { type CollectedTest, collectedTests } from "./collected-tests.ts";
 
 type Counts = Record<string, number>;
@@ -34,25 +36,49 @@ interface MutantRun {
 const switchboard: Switchboard = {};
 const strays: unknown[] = [];
 
-/** The failure of a test, or undefined where it passes. */
-async function failureOf({ run }: CollectedTest): Promise<string | undefined> {
+/** How much longer than without a mutant a test may take before it counts as one that never ends, and how long at least. */
+const PATIENCE = { factor: 20, milliseconds: 5000 } as const;
+const HUNG = "the test didn't come to its end";
+
+/** The failure of a test, or undefined where it passes. What waits for ever in its process counts as {@link HUNG}. */
+async function failureOf({ run, id }: CollectedTest, times: ReadonlyMap<string, number>): Promise<string | undefined> {
   strays.length = 0;
+  const deadline = AbortSignal.timeout(PATIENCE.milliseconds + PATIENCE.factor * (times.get(id) ?? PATIENCE.milliseconds));
+  const { promise: hung, resolve } = Promise.withResolvers<string>();
+  const giveUp = (): void => resolve(HUNG);
+  deadline.addEventListener("abort", giveUp);
   try {
-    await run();
+    if ((await Promise.race([run(), hung])) === HUNG) return HUNG;
     // As in node:test: a promise that nobody waits for and that rejects is a failure.
     await new Promise(setImmediate);
     return strays.length === 0 ? undefined : `unhandled: ${inspect(strays)}`;
   } catch (error) {
     // Whatever a test throws says that it has noticed something.
     return String(error);
+  } finally {
+    deadline.removeEventListener("abort", giveUp);
   }
+}
+
+/** In the sandbox: how long each test took, in milliseconds, for the processes that come after the one that found out. */
+const TIMES_FILE = "test-times.json";
+
+function readTimes(): ReadonlyMap<string, number> {
+  if (!existsSync(TIMES_FILE)) return new Map();
+  return new Map(Object.entries(JSON.parse(readFileSync(TIMES_FILE, "utf8")) as Record<string, number>));
+}
+
+/** The quickest first, since the first that fails ends a run. */
+function byTime(tests: readonly CollectedTest[], times: ReadonlyMap<string, number>): readonly CollectedTest[] {
+  return tests.toSorted((a, b) => (times.get(a.id) ?? 0) - (times.get(b.id) ?? 0));
 }
 
 /** What a test that reaches a mutant only while it is declared is called in the count of who reaches what. */
 const DECLARING = "declaring the tests";
 
-/** Files relative to the sandbox. */
+/** Folder and files relative to the sandbox. */
 interface InProcessOptions {
+  readonly packageInProcess: string;
   readonly sourcesInProcess: readonly string[];
   readonly testsInProcess: readonly string[];
 }
@@ -61,6 +87,7 @@ class InProcessRunner {
   static readonly inject = ["options"] as const;
   readonly #options: InProcessOptions;
   #tests: readonly CollectedTest[] | undefined;
+  #times: ReadonlyMap<string, number> = new Map();
   #isFresh = true;
   #isSpoilt = false;
 
@@ -76,15 +103,20 @@ class InProcessRunner {
     switchboard.mutantCoverage = { static: {}, perTest: {} };
     const tests = await this.#load();
     const results: object[] = [];
+    const times: Record<string, number> = {};
     for (const test of tests) {
       switchboard.currentTestId = test.id;
       const started = performance.now();
-      const failure = await failureOf(test);
+      const failure = await failureOf(test, this.#times);
       const timeSpentMs = performance.now() - started;
+      times[test.id] = timeSpentMs;
       const base = { id: test.id, name: test.id, timeSpentMs };
       results.push(failure === undefined ? { ...base, status: 0 } : { ...base, status: 1, failureMessage: failure });
     }
     switchboard.currentTestId = undefined;
+    writeFileSync(TIMES_FILE, JSON.stringify(times));
+    this.#times = readTimes();
+    this.#tests = byTime(tests, this.#times);
     return { status: "complete", tests: results, mutantCoverage: switchboard.mutantCoverage };
   }
 
@@ -109,15 +141,16 @@ class InProcessRunner {
     for (const test of wanted) {
       count++;
       switchboard.activeMutant = activeMutant.id;
-      const failure = await failureOf(test);
+      const failure = await failureOf(test, this.#times);
       switchboard.activeMutant = undefined;
       if (failure === undefined) continue;
-      if (hitLimit !== undefined && switchboard.hitCount > hitLimit) {
+      const isEndless = hitLimit !== undefined && switchboard.hitCount > hitLimit;
+      if (failure === HUNG || isEndless) {
         this.#isSpoilt = true;
-        return { status: "timeout", reason: "the mutant was reached far too often" };
+        return { status: "timeout", reason: isEndless ? "the mutant was reached far too often" : HUNG };
       }
       // A static mutant can't be switched off, but it has a process of its own.
-      this.#isSpoilt = !isStatic && (await failureOf(test)) !== undefined;
+      this.#isSpoilt = !isStatic && (await failureOf(test, this.#times)) !== undefined;
       if (this.#isSpoilt && !isFresh) throw new Error("a mutant left something behind: a new process is needed");
       return { status: "killed", killedBy: [test.id], failureMessage: failure, nrOfTests: count };
     }
@@ -128,10 +161,16 @@ class InProcessRunner {
     if (this.#tests !== undefined) return this.#tests;
     Object.assign(globalThis, { __stryker__: switchboard });
     process.on("unhandledRejection", (reason) => strays.push(reason));
+    const folderIn = (root: string): string => `${pathToFileURL(resolve(root, this.#options.packageInProcess)).href}/`;
+    const [original, copy] = [folderIn(ROOT), folderIn(".")] as const;
     const substitute = new URL("collected-tests.ts", import.meta.url).href;
     registerHooks({
-      resolve: (specifier, context, nextResolve) =>
-        specifier === "node:test" ? { url: substitute, shortCircuit: true } : nextResolve(specifier, context),
+      resolve: (specifier, context, nextResolve) => {
+        if (specifier === "node:test") return { url: substitute, shortCircuit: true };
+        const found = nextResolve(specifier, context);
+        // A package's name leads to the unchanged sources, by a link of npm's.
+        return found.url.startsWith(original) ? { ...found, url: copy + found.url.slice(original.length) } : found;
+      },
     });
     const { sourcesInProcess, testsInProcess } = this.#options;
     for (const file of sourcesInProcess) await import(pathToFileURL(resolve(file)).href);
@@ -142,7 +181,8 @@ class InProcessRunner {
     switchboard.currentTestId = undefined;
     switchboard.activeMutant = activeMutant;
     delete switchboard.mutantCoverage?.perTest[DECLARING];
-    const tests = collectedTests();
+    this.#times = readTimes();
+    const tests = byTime(collectedTests(), this.#times);
     this.#tests = tests;
     return tests;
   }

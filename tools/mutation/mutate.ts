@@ -27,6 +27,7 @@ function configurationOf(name: string, set: MutationSet, sources: readonly strin
   return {
     mutate: sources.map((source) => `packages/${set.package}/${source}`),
     testRunner: "in-process",
+    packageInProcess: `packages/${set.package}`,
     sourcesInProcess: filesOf(set, set.sources),
     testsInProcess: filesOf(set, set.tests),
     plugins: [RUNNER],

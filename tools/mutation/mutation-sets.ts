@@ -7,10 +7,7 @@ export interface MutationSet {
   readonly tests: readonly string[];
 }
 
-/**
- * The sets by name; paths are relative to the package. A test sees a mutant only where it imports its own package's files by
- * relative path, since a package's name leads to the unchanged sources.
- */
+/** The sets by name; paths are relative to the package. */
 export const MUTATION_SETS: Readonly<Record<string, MutationSet>> = {
   arguments: {
     package: "proto",
