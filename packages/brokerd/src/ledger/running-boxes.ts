@@ -17,21 +17,27 @@ function collide(a: Mount, b: Mount): boolean {
 export class RunningBoxes {
   readonly #boxes = new Set<RunningBox>();
   readonly #max: number;
+  readonly #share: number;
   #oneEnded = Promise.withResolvers<void>();
 
-  /** @param max boxes that may run at the same time */
+  /** @param max boxes that may run at the same time, half of them for one session: a flood of one leaves room for the others */
   constructor(max: number) {
     this.#max = max;
+    this.#share = Math.ceil(max / 2);
   }
 
   /** What has to end before a box with these mounts may start for this session: a promise of it, or nothing. */
   obstacle(session: SessionId, mounts: readonly Mount[]): Promise<void> | undefined {
+    let own = 0;
     for (const box of this.#boxes) {
-      if (box.session === session) continue;
+      if (box.session === session) {
+        own++;
+        continue;
+      }
       if (box.mounts.some((theirs) => mounts.some((ours) => collide(theirs, ours)))) return box.ended;
     }
     // Whoever waits is woken in the order in which they came.
-    return this.#boxes.size < this.#max ? undefined : this.#oneEnded.promise;
+    return this.#boxes.size < this.#max && own < this.#share ? undefined : this.#oneEnded.promise;
   }
 
   /**

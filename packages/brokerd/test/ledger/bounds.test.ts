@@ -90,6 +90,30 @@ test("no more boxes run than the limit; the calls behind them wait in their orde
   assert.equal(rig.ledger.running, 0);
 });
 
+test("a flood of one session leaves room for another one's call", async () => {
+  using files = new BoxFiles();
+  files.grant("read", "read_file", "auto");
+  await using rig = await Rig.open(files, { maxBoxes: 4 });
+  const ends = Promise.withResolvers<void>();
+  rig.runtime.answer = async () => {
+    await ends.promise;
+    return DONE;
+  };
+  const flood = Array.from({ length: 20 }, () => rig.read("a", { session: "loud" }));
+  while (rig.runtime.running < 2) await new Promise(setImmediate);
+  await settle();
+  const quiet = rig.read("a", { session: "quiet" });
+  while (rig.runtime.running < 3) await new Promise(setImmediate);
+  await settle();
+  assert.deepEqual(
+    files.events("decision").map(({ session }) => session),
+    ["loud", "loud", "quiet"],
+  );
+  ends.resolve();
+  await Promise.all([...flood, quiet].map(({ outcome }) => outcome));
+  assert.equal(files.events("result").length, 21);
+});
+
 test("a call that waits for room raises nothing, and one whose requester leaves meanwhile is denied on record", async () => {
   using files = new BoxFiles();
   files.grant("read", "read_file", "auto", 'label = "secret"');
