@@ -7,9 +7,9 @@ import { ask } from "../support/client.ts";
 import { brokerOf, configOf, Daemon, type Ended } from "../support/daemon.ts";
 import { BoxFiles } from "../support/rig.ts";
 
-function read(files: BoxFiles, session: string): BrokerRequest {
+function read(files: BoxFiles, session: string, call = 1): BrokerRequest {
   const args = JSON.stringify({ path: files.at("notes/todo.md") });
-  const body = { session: SessionId.parse(session), call: CallId.parse(1), tool: "read_file", arguments: args };
+  const body = { session: SessionId.parse(session), call: CallId.parse(call), tool: "read_file", arguments: args };
   return { kind: "tool_request", body };
 }
 
@@ -34,7 +34,7 @@ async function writeBroken(files: BoxFiles): Promise<void> {
   {
     await using daemon = Daemon.serve(files);
     await daemon.ready;
-    await ask(brokerOf(files), read(files, "old"));
+    await ask(brokerOf(files), read(files, "old", 1));
     await stop(daemon);
   }
   for (const [name, text] of logOf(files)) {
@@ -62,7 +62,7 @@ test("a broken log is refused, accepted once on record, and goes on with what it
       daemon.stderr,
       /^brokerd: audit log: the break is accepted and recorded in seq 7: "[0-9-]+\.jsonl" line 6 .+#audit-break-accepted$/mu,
     );
-    for (const session of ["old", "new"]) await ask(brokerOf(files), read(files, session));
+    for (const session of ["old", "new"]) await ask(brokerOf(files), read(files, session, 2));
     await stop(daemon);
   }
   for (const [name, text] of broken) assert.ok(logOf(files).get(name)?.startsWith(text));
