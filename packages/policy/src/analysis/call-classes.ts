@@ -1,5 +1,5 @@
 /** The kinds of calls that a set of grants tells apart, each with one call that stands for it. */
-import { canonicalJson, timestampFromMillis } from "@boxmaker/proto";
+import { AbsPath, canonicalJson, timestampFromMillis } from "@boxmaker/proto";
 import type { LoadedGrant } from "../rules/grant.ts";
 import { GrantIndex } from "../rules/grant-index.ts";
 import type { ValidGrantSet } from "../rules/grant-set.ts";
@@ -14,13 +14,17 @@ export interface CallClass extends SampleCall {
   readonly matches: readonly LoadedGrant[];
 }
 
-/** The grants and places of a set, with which calls are sampled. */
+/** The path and every folder above it but the root: a call about any of them reads what lies in them. */
+function upwards(path: AbsPath): readonly AbsPath[] {
+  const components = path.slice(1).split("/");
+  return components.map((_, index) => AbsPath.parse(`/${components.slice(0, index + 1).join("/")}`));
+}
+
+/** The grants and places of some sets, with which calls are sampled. */
 export function samplesOf(...sets: readonly ValidGrantSet[]): readonly SampleCall[] {
   const grants = sets.flatMap((set) => set.grants.map(({ grant }) => grant));
-  return sampleCalls(
-    grants,
-    sets.flatMap((set) => (set.labels ?? []).map(({ path }) => path)),
-  );
+  const labelled = sets.flatMap((set) => (set.labels ?? []).flatMap(({ path }) => upwards(path)));
+  return sampleCalls(grants, labelled);
 }
 
 /** Every sample as each kind of session may ask for it, with what speaks about it. */

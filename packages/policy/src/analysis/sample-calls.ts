@@ -33,6 +33,7 @@ interface Sample {
 const MAX_TEXT_BYTES = 512 * 1024;
 const MAX_URL_BYTES = 8192;
 const ELLIPSIS = "…";
+const ANY_OTHER = "any other path";
 
 function predicatesOn(grants: readonly Grant[], argument: string): readonly Predicate[] {
   return grants.flatMap(({ args }) => args.get(argument) ?? []);
@@ -53,15 +54,25 @@ function samplePaths(places: readonly AbsPath[], fresh: string): readonly Sample
     { value: place, target: place },
     { value: `${place}/${fresh}`, target: `${place}/${ELLIPSIS}` },
   ]);
-  return [...samples, { value: `/${fresh}`, target: "any other path" }].filter(({ value }) => AbsPath.safeParse(value).success);
+  return [...samples, { value: `/${fresh}/${fresh}`, target: ANY_OTHER }].filter(({ value }) => AbsPath.safeParse(value).success);
 }
 
-/** For a place that isn't one of them, a credential place below it: a read of it is secret. */
+/** A credential place below each place that isn't in one, and one that lies nowhere: what is read there is secret. */
 function sampleCredentials(places: readonly AbsPath[], fresh: string): readonly Sample[] {
-  return places
+  const below = places
     .filter((place) => credentialPlaceOf(place) === undefined)
-    .map((place) => ({ value: `${place}/${fresh}/.ssh`, target: `${place}/${ELLIPSIS} (credentials)` }))
-    .filter(({ value }) => AbsPath.safeParse(value).success);
+    .map((place) => ({ value: `${place}/${fresh}/.ssh`, target: `${place}/${ELLIPSIS} (credentials)` }));
+  const elsewhere = { value: `/${fresh}/.ssh`, target: `${ANY_OTHER} (credentials)` };
+  return [...below, elsewhere].filter(({ value }) => AbsPath.safeParse(value).success);
+}
+
+/** Places of the tool's own grants are mounted whole, whatever in them a command is about. */
+function outsideOf(samples: readonly Sample[], grants: readonly Grant[], tool: ToolName): readonly Sample[] {
+  const own = grants.filter((grant) => grant.tool === tool).flatMap(({ paths }) => paths);
+  return samples.filter(({ value }) => {
+    const path = AbsPath.safeParse(value).data;
+    return path !== undefined && !own.some((place) => holdsPath(place, path));
+  });
 }
 
 /** The predicates on an argument that hold where the path is; all of them where there is none. */
@@ -162,11 +173,12 @@ function samplesOf(tool: ToolName, grants: readonly Grant[], places: readonly Ab
     case "read_file":
       return [...paths, ...sampleCredentials(places, fresh)].map(({ value, target }) => sampleOf(tool, { path: value }, target));
     case "write_file":
-      return withTexts(grants, tool, paths, "content", "").map(([path, { value, target }]) =>
-        sampleOf(tool, { path: path.value, content: value }, target),
+      return withTexts(grants, tool, [...paths, { value: `/${fresh}`, target: "right below /" }], "content", "").map(
+        ([path, { value, target }]) => sampleOf(tool, { path: path.value, content: value }, target),
       );
     case "shell": {
-      const folders = [{ value: undefined, target: "no cwd" }, ...paths];
+      const credentials = outsideOf(sampleCredentials(places, fresh), grants, tool);
+      const folders = [{ value: undefined, target: "no cwd" }, ...paths, ...credentials];
       return withTexts(grants, tool, folders, "command", "!").map(([cwd, { value, target }]) =>
         sampleOf(tool, { cwd: cwd.value, command: value }, target),
       );
