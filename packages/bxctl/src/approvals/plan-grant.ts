@@ -4,7 +4,8 @@ import { exactGrant, restrictionsOn } from "@boxmaker/policy/analysis";
 import { checkAddedGrant } from "@boxmaker/policy/grants";
 import { type AskBlock, escapeText, quoteText } from "@boxmaker/proto";
 import { askAdmin } from "../box/ask-admin.ts";
-import { end, type GrantsCommand, loadOwn } from "../grants/grants-command.ts";
+import { end, type GrantsCommand } from "../grants/grants-command.ts";
+import { loadOwn } from "../grants/load-set.ts";
 import type { ExitStatus } from "../process-io.ts";
 import type { GrantLimits } from "./grant-limits.ts";
 

@@ -3,6 +3,7 @@ import { escapeText, type SessionId } from "@boxmaker/proto";
 import type { Screen } from "../terminal/screen.ts";
 import { formatOwnerTime } from "../time/owner-time.ts";
 import { type HeldGrant, holdGrant } from "./session-grant.ts";
+import { obstaclesOf } from "./try-allowance.ts";
 import type { AllowWish } from "./wish.ts";
 
 const TEXT = { first: "  | ", rest: "  | " };
@@ -23,7 +24,8 @@ export class Allowances implements AsyncDisposable {
   }
 
   /** Asks brokerd for the grant and shows all that it says, or why there is none. */
-  async add({ tool, scope, uses }: AllowWish): Promise<void> {
+  async add(wish: AllowWish): Promise<void> {
+    const { tool, scope, uses } = wish;
     const { socket, session, screen } = this.#options;
     const allowing = await holdGrant(socket, { session, tool, scope, uses });
     if (allowing.kind === "failed") {
@@ -35,6 +37,7 @@ export class Allowances implements AsyncDisposable {
     this.#held.push(held);
     screen.line(`grant ${escapeText(held.grant)}, until the next turn ends, ${formatOwnerTime(held.expires)} at the latest:`);
     for (const line of held.text.trimEnd().split("\n")) screen.line(escapeText(line), TEXT);
+    for (const line of await obstaclesOf(socket, session, wish)) screen.line(line, { first: "", rest: "    " });
   }
 
   /** The turn that they were given for has ended, and so do they. */

@@ -4,7 +4,8 @@ import { quoteText } from "@boxmaker/proto";
 import { phraseLabel } from "../approvals/describe-ask.ts";
 import type { ExitStatus } from "../process-io.ts";
 import { jsonLine } from "../terminal/json-line.ts";
-import { end, type GrantsCommand, loadConfig, loadSet, presentTime } from "./grants-command.ts";
+import { end, type GrantsCommand, presentTime } from "./grants-command.ts";
+import { loadConfig, loadSet } from "./load-set.ts";
 
 const MARKS = { first: "", rest: "      " };
 

@@ -1,10 +1,6 @@
-/** What the commands about grants have in common: where they read and write, and the set of grants that they are about. */
-import { resolve } from "node:path";
+/** What the commands about grants have in common: where they read and write, and how they end. */
 import { systemClock } from "@boxmaker/edge/log";
-import type { GrantSet, ValidGrantSet } from "@boxmaker/policy";
-import { GrantStore } from "@boxmaker/policy/grants";
-import { AbsPath, escapeText, quoteText, type Timestamp, timestampFromMillis } from "@boxmaker/proto";
-import { type BrokerConfig, readBrokerConfig } from "../box/broker-config.ts";
+import { type Timestamp, timestampFromMillis } from "@boxmaker/proto";
 import type { Places } from "../box/places.ts";
 import type { ExitStatus } from "../process-io.ts";
 import type { Screen } from "../terminal/screen.ts";
@@ -22,8 +18,6 @@ export interface Ended {
   readonly status: ExitStatus;
 }
 
-export type Loaded = { readonly kind: "ok"; readonly set: ValidGrantSet; readonly config: BrokerConfig } | Ended;
-
 /** Says one line, and how the command ends. */
 export function end({ err }: Pick<GrantsCommand, "err">, status: ExitStatus, problem: string): Ended {
   err.line(`bxctl: ${problem}`);
@@ -33,38 +27,4 @@ export function end({ err }: Pick<GrantsCommand, "err">, status: ExitStatus, pro
 /** The time that grants are judged at. */
 export function presentTime(): Timestamp {
   return timestampFromMillis(systemClock.now());
-}
-
-/** Reads the box's configuration, or ends with what is wrong. */
-export async function loadConfig(command: GrantsCommand): Promise<{ readonly kind: "ok"; readonly config: BrokerConfig } | Ended> {
-  const reading = await readBrokerConfig(command.places.home);
-  return reading.kind === "ok" ? reading : end(command, 1, reading.problem);
-}
-
-/** The grants in a directory, with every check that brokerd makes, but for those of its runtime. */
-export function readSet({ tools, labels, forbidden }: BrokerConfig, directory: AbsPath): Promise<GrantSet> {
-  return new GrantStore({ directory, tools, labels, forbidden, clock: systemClock }).current();
-}
-
-/**
- * As {@link readSet}; every fault is said.
- *
- * @param directory as typed; the box's own unless given
- */
-export async function loadSet(command: GrantsCommand, config: BrokerConfig, directory: string | undefined): Promise<Loaded> {
-  const path = directory === undefined ? config.grants : AbsPath.safeParse(resolve(directory)).data;
-  if (path === undefined) return end(command, 2, `${quoteText(directory ?? "")} can't be the path of a grants directory`);
-  const set = await readSet(config, path);
-  if (set.kind === "valid") return { kind: "ok", set, config };
-  for (const { file, line, problem } of set.problems) {
-    command.err.line(`${escapeText(file)}${line === 0 ? "" : `:${line}`}: ${escapeText(problem)}`);
-  }
-  const count = `${set.problems.length} ${set.problems.length === 1 ? "fault" : "faults"}`;
-  return end(command, 1, `${quoteText(path)}: ${count}: by these grants every call is denied; see docs/runbook.md#grants-invalid`);
-}
-
-/** The box's own grants, or those in a directory that was typed. */
-export async function loadOwn(command: GrantsCommand, directory: string | undefined): Promise<Loaded> {
-  const reading = await loadConfig(command);
-  return reading.kind === "ended" ? reading : await loadSet(command, reading.config, directory);
 }

@@ -9,7 +9,8 @@ import { RecordedLog, UnreadableLogError } from "../audit/read-records.ts";
 import { phraseTool } from "../chat/event-lines.ts";
 import type { ExitStatus } from "../process-io.ts";
 import { jsonLine } from "../terminal/json-line.ts";
-import { end, type GrantsCommand, loadConfig, loadSet } from "./grants-command.ts";
+import { end, type GrantsCommand } from "./grants-command.ts";
+import { loadConfig, loadSet } from "./load-set.ts";
 
 const MARKS = { first: "", rest: "      " };
 

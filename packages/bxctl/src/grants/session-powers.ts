@@ -3,7 +3,8 @@ import type { PolicyState } from "@boxmaker/policy";
 import { type Power, powersOf } from "@boxmaker/policy/analysis";
 import type { SessionId } from "@boxmaker/proto";
 import { readBrokerConfig } from "../box/broker-config.ts";
-import { presentTime, readSet } from "./grants-command.ts";
+import { presentTime } from "./grants-command.ts";
+import { readSet } from "./load-set.ts";
 import { type OwnGrant, withOwnGrants } from "./own-grants.ts";
 import { NO_PAST, pastState, readPast } from "./read-past.ts";
 

@@ -9,7 +9,8 @@ import { askAdmin } from "../box/ask-admin.ts";
 import type { ExitStatus } from "../process-io.ts";
 import { jsonLine } from "../terminal/json-line.ts";
 import { formatOwnerTime } from "../time/owner-time.ts";
-import { end, type GrantsCommand, type Loaded, loadOwn, presentTime } from "./grants-command.ts";
+import { end, type GrantsCommand, presentTime } from "./grants-command.ts";
+import { type Loaded, loadOwn } from "./load-set.ts";
 import { type OwnGrant, withOwnGrants } from "./own-grants.ts";
 import { NO_PAST, type Past, pastState, readPast } from "./read-past.ts";
 

@@ -8,7 +8,8 @@ import { RecordedLog, UnreadableLogError } from "../audit/read-records.ts";
 import { phraseTool } from "../chat/event-lines.ts";
 import type { ExitStatus } from "../process-io.ts";
 import { jsonLine } from "../terminal/json-line.ts";
-import { end, type GrantsCommand, loadOwn, presentTime } from "./grants-command.ts";
+import { end, type GrantsCommand, presentTime } from "./grants-command.ts";
+import { loadOwn } from "./load-set.ts";
 import { phraseSource } from "./verify-grants.ts";
 
 /** From how many approvals of calls at one place on a grant is suggested. */

@@ -4,7 +4,8 @@ import { type CaseOutcome, type CaseResult, parseTestTable, runTestTable } from 
 import { decodeUtf8, escapeText, quoteText } from "@boxmaker/proto";
 import type { ExitStatus } from "../process-io.ts";
 import { jsonLine } from "../terminal/json-line.ts";
-import { end, type GrantsCommand, loadOwn, presentTime } from "./grants-command.ts";
+import { end, type GrantsCommand, presentTime } from "./grants-command.ts";
+import { loadOwn } from "./load-set.ts";
 
 function phraseCase({ outcome, reason, grant }: CaseOutcome): string {
   return `${outcome}${reason === null ? "" : ` (${reason})`}${grant === null ? "" : ` by ${quoteText(grant)}`}`;

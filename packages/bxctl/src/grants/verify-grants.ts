@@ -5,7 +5,8 @@ import { phraseLabel } from "../approvals/describe-ask.ts";
 import type { ExitStatus } from "../process-io.ts";
 import { jsonLine } from "../terminal/json-line.ts";
 import type { Screen } from "../terminal/screen.ts";
-import { end, type GrantsCommand, loadOwn, presentTime } from "./grants-command.ts";
+import { end, type GrantsCommand, presentTime } from "./grants-command.ts";
+import { loadOwn } from "./load-set.ts";
 
 const MARKS = { first: "", rest: "      " };
 

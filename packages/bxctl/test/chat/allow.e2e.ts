@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { AdminAnswer, AdminRequest, Timestamp } from "@boxmaker/proto";
+import { AdminAnswer, AdminRequest, sha256, Timestamp } from "@boxmaker/proto";
 import { EXPIRES } from "../support/asks.ts";
 import { BxctlProcess } from "../support/bxctl-process.ts";
 import { findUnsafe, HOSTILE } from "../support/corpus.ts";
+import { explanation } from "../support/explanations.ts";
 import { type Connection, listenLoop, ScriptedServer, sendDone } from "../support/scripted-server.ts";
 import { tempHome } from "../support/temp-home.ts";
 import { findTerminalProblem, Terminal } from "../support/terminal.ts";
@@ -18,8 +19,9 @@ function allowed(grant: string, text = TEXT): AdminAnswer {
 /** A brokerd that holds every grant until its connection ends, and tells of that. */
 async function holding(path: string, order: string[], connections: Connection<AdminAnswer>[] = []) {
   return await ScriptedServer.listen(path, AdminRequest, AdminAnswer, (request, connection) => {
-    connections.push(connection);
+    if (request.kind === "explain") connection.send(explanation(), true);
     if (request.kind !== "allow") return;
+    connections.push(connection);
     const grant = `session-${connections.length}`;
     order.push(`given ${grant}`);
     connection.closed.then(
@@ -48,7 +50,9 @@ test("/allow holds its grant until the next turn has ended, and shows all that i
   assert.match(stdout, /\nanswer to one\ngrant session-1 ended\ngrant session-2 ended\nanswer to two\n$/u);
   assert.deepEqual(admin.requests, [
     { kind: "allow", body: { session: "a", tool: "write_file", scope: "/srv/out", uses: 2 } },
+    { kind: "explain", body: { session: "a", state: null, tool: "write_file", arguments: '{"path":"/srv/out/a","content":""}' } },
     { kind: "allow", body: { session: "a", tool: "http_fetch", scope: "example.com", uses: null } },
+    { kind: "explain", body: { session: "a", state: null, tool: "http_fetch", arguments: '{"url":"https://example.com/"}' } },
   ]);
   assert.deepEqual(order.slice(0, 3), ["given session-1", "given session-2", "turn one"]);
   assert.ok(order.indexOf("closed session-1") < order.indexOf("turn two") || order.includes("closed session-1"));
@@ -111,8 +115,15 @@ test("what can't be allowed is said with every fault, and the chat goes on", asy
 test("nothing that brokerd says of the grant can steer the terminal, and with --json nothing is asked", async () => {
   await using home = await tempHome();
   const text = HOSTILE.join("\n");
-  await using admin = await ScriptedServer.listen(home.admin, AdminRequest, AdminAnswer, (_request, connection) => {
-    connection.send(allowed(text, text), false);
+  const place = { grant: text, file: text, line: 1, sha256: sha256("x") };
+  const denied = explanation({
+    outcome: "denied",
+    reason: "denied_by_grant",
+    matched: [{ ...place, mode: "deny", effect: "deny", because: "mode", is_default: false }],
+  });
+  await using admin = await ScriptedServer.listen(home.admin, AdminRequest, AdminAnswer, (request, connection) => {
+    if (request.kind === "explain") connection.send(denied, true);
+    else connection.send(allowed(text, text), false);
   });
   await using _loop = await listenLoop(home.loop, (_turn, connection) => sendDone(connection, "done"));
   const words = ["chat", "--session", "a", "--home", home.path];
@@ -121,7 +132,32 @@ test("nothing that brokerd says of the grant can steer the terminal, and with --
   assert.match(shown.stdout, /done/u);
   const script = await BxctlProcess.run([...words, "--json"], "/allow shell /srv\n/quit\n");
   assert.match(script.stdout, /^with --json brokerd isn't asked for anything/u);
-  assert.equal(admin.requests.length, 1);
+  assert.equal(admin.requests.length, 2);
+});
+
+test("a grant that changes nothing is said to, with what stands in its way", async () => {
+  await using home = await tempHome();
+  const place = { file: "notes.toml", line: 3, sha256: sha256("x") };
+  const asks = explanation({
+    outcome: "ask",
+    matched: [
+      { ...place, grant: "notes", mode: "ask", effect: "ask", because: "mode", is_default: false },
+      { ...place, grant: "session-1", mode: "auto", effect: "auto", because: "mode", is_default: false },
+    ],
+  });
+  await using admin = await ScriptedServer.listen(home.admin, AdminRequest, AdminAnswer, (request, connection) => {
+    if (request.kind === "explain") connection.send(asks, true);
+    else connection.send(allowed("session-1"), false);
+  });
+  await using _loop = await listenLoop(home.loop, (_turn, connection) => sendDone(connection, "done"));
+  const input = "/allow shell /srv\n/allow http_fetch *.example.com\n/allow read_file /srv\n/quit\n";
+  const { stdout } = await BxctlProcess.run(["chat", "--session", "a", "--home", home.path], input);
+  assert.match(stdout, /\nthough it is in force, a call there still asks:\n {2}"notes" in "notes\.toml" line 3: ask, by mode\n/u);
+  assert.doesNotMatch(stdout, /"session-1" in/u);
+  assert.deepEqual(
+    admin.requests.flatMap((request) => (request.kind === "explain" ? [request.body.arguments] : [])),
+    ['{"command":"true","cwd":"/srv"}', '{"url":"https://a.example.com/"}', '{"path":"/srv/a"}'],
+  );
 });
 
 test("on a terminal, the grant stands before the turn and its end after it", { skip }, async () => {

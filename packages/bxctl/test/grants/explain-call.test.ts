@@ -1,42 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { AdminAnswer, sha256 } from "@boxmaker/proto";
+import { type AdminAnswer, sha256 } from "@boxmaker/proto";
 import { findPlaces } from "../../src/box/places.ts";
 import { type ExplainFlags, explainCall } from "../../src/grants/explain-call.ts";
 import { findUnsafe, HOSTILE } from "../support/corpus.ts";
+import { explanation } from "../support/explanations.ts";
 import { memoryScreen } from "../support/memory-stream.ts";
 import { listenAdmin } from "../support/scripted-server.ts";
 import { tempHome } from "../support/temp-home.ts";
 
-const PUBLIC = { taint: "public", untrusted: false };
 const SECRET = { taint: "secret", untrusted: false };
 const HASH = sha256("grant");
-
-function explanation(changes: object = {}): AdminAnswer {
-  return AdminAnswer.parse({
-    kind: "explanation",
-    body: {
-      outcome: "allowed",
-      reason: null,
-      problem: null,
-      grant: null,
-      label: null,
-      origin: "terminal",
-      ceiling: "secret",
-      before: PUBLIC,
-      after: null,
-      raised_by: [],
-      path_labels: [],
-      approvers: [],
-      matched: [],
-      unmatched: [],
-      unmatched_more: 0,
-      otherwise: null,
-      would_pass: [],
-      ...changes,
-    },
-  });
-}
 
 async function explain(words: readonly string[], flags: ExplainFlags = {}, answer: AdminAnswer = explanation(), json = false) {
   await using home = await tempHome();
