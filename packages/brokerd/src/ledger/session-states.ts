@@ -285,7 +285,7 @@ export class SessionStates {
 
   /**
    * Takes in what reads as a record behind a break of the log. Nothing vouches for it, so it can only make things stricter: it adds
-   * sessions and paths for the record that accepts the break, and spends uses.
+   * sessions and paths for the record that accepts the break, spends uses, and takes numbers that mustn't be used again.
    */
   doubt({ seq, event }: AuditRecord): void {
     if (event.kind === "session_opened" && !this.#sessions.has(event.session)) {
@@ -293,6 +293,8 @@ export class SessionStates {
       const unknown = { raisedBy: [], steps: [], rewoundAt: null, calls: NO_CALLS };
       this.#sessions.set(session, { origin, ceiling, label: WORST, from, start: WORST, ...unknown });
     }
+    if (event.kind === "session_grant") this.#lastGrant = Math.max(this.#lastGrant, grantNumber(event.grant));
+    if (event.kind === "decision") this.#useCall(event);
     if (event.kind === "decision" && event.outcome === "allowed") this.#dispatch(seq, event, event);
     if (event.kind === "decision" && event.outcome === "ask" && !this.#asks.has(seq)) this.#asks.set(seq, event);
     if (event.kind === "approval") {

@@ -17,7 +17,7 @@ import {
   Timestamp,
   ZERO_HASH,
 } from "@boxmaker/proto";
-import { SessionStates } from "../../src/ledger/session-states.ts";
+import { isUsed, SessionStates, stateAt } from "../../src/ledger/session-states.ts";
 
 const LOW: Label = { taint: "private", untrusted: false };
 const WORST: Label = { taint: "secret", untrusted: true };
@@ -162,4 +162,31 @@ test("doubtful answers, results and starts take nothing away", () => {
   };
   for (const record of recordsOf(started(), result, approval(3, "refused"))) states.doubt(record);
   assert.deepEqual([states.openAsks, states.unfinished.map((call) => call.decision)], [[3], [4]]);
+});
+
+test("numbers of calls and of grants that doubtful lines have used aren't used again, and no doubtful grant is in force", () => {
+  const states = new SessionStates();
+  for (const record of recordsOf(sessionOpened("s-1"), decision(1, "allowed"))) states.apply(record);
+  const grant: AuditEvent = { kind: "session_grant", session: SessionId.parse("s-1"), grant: "session-7", sha256: ZERO_HASH };
+  for (const record of recordsOf(decision(2, "ask"), grant)) states.doubt(record);
+  const calls = states.session(SessionId.parse("s-1"))?.calls ?? assert.fail();
+  assert.deepEqual(
+    [1, 2, 3].map((call) => isUsed(calls, CallId.parse(call))),
+    [true, true, false],
+  );
+  assert.equal(states.lastSessionGrant, 7);
+  assert.deepEqual(states.sessionGrants, []);
+});
+
+test("a doubtful reset takes no label away, and an accepted break ends the grants of sessions", () => {
+  const states = new SessionStates();
+  const grant: AuditEvent = { kind: "session_grant", session: SessionId.parse("s-1"), grant: "session-1", sha256: ZERO_HASH };
+  for (const record of recordsOf(sessionOpened("s-1"), decision(1, "allowed"), grant)) states.apply(record);
+  for (const record of recordsOf({ kind: "label_reset", path: NOTES, before: LOW, after: LOW })) states.doubt(record);
+  assert.deepEqual(states.pathLabels, [{ path: NOTES, label: LOW }]);
+  for (const record of recordsOf(ACCEPTED)) states.apply(record);
+  assert.deepEqual(states.sessionGrants, []);
+  // A session that is rewound to before the break begins at the worst, too.
+  const state = states.session(SessionId.parse("s-1")) ?? assert.fail();
+  assert.deepEqual(stateAt(state, CallId.parse(0)), WORST);
 });
