@@ -109,3 +109,35 @@ test("a torn tail alone is no break to accept, and is left to the next start", a
   assert.equal((await accept(files)).code, 2);
   assert.deepEqual(logOf(files), before);
 });
+
+test("a log whose tail was cut off is refused, accepted once on record, and signed anew from there", async () => {
+  using files = new BoxFiles();
+  {
+    await using daemon = Daemon.serve(files);
+    await daemon.ready;
+    await stop(daemon);
+  }
+  for (const [name, text] of logOf(files)) writeFileSync(files.at(`audit/${name}`), `${text.split("\n")[0]}\n`);
+  const cut = logOf(files);
+  {
+    await using daemon = Daemon.serve(files);
+    const { code, stderr } = await daemon.ended;
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /^brokerd: the audit log in "[^"]+" isn't the one that was signed: expected the 2 records of "newest\.json", found 1 records, so its tail was cut off; see docs\/runbook\.md#audit-cut\n$/u,
+    );
+  }
+  assert.deepEqual(logOf(files), cut);
+  {
+    await using daemon = new Daemon(["serve", "--config", configOf(files), "--accept-break"]);
+    await daemon.ready;
+    assert.match(daemon.stderr, /^brokerd: accepted and recorded in seq 2: .+#audit-cut$/mu);
+    await stop(daemon);
+  }
+  const [loss] = files.events("accepted_loss");
+  assert.deepEqual([loss?.size, loss?.found], [2, 1]);
+  await using again = Daemon.serve(files);
+  await again.ready;
+  await stop(again);
+});
