@@ -43,7 +43,8 @@ const HUNG = "the test didn't come to its end";
 /** The failure of a test, or undefined where it passes. What waits for ever in its process counts as {@link HUNG}. */
 async function failureOf({ run, id }: CollectedTest, times: ReadonlyMap<string, number>): Promise<string | undefined> {
   strays.length = 0;
-  const deadline = AbortSignal.timeout(PATIENCE.milliseconds + PATIENCE.factor * (times.get(id) ?? PATIENCE.milliseconds));
+  const usual = times.get(id) ?? PATIENCE.milliseconds;
+  const deadline = AbortSignal.timeout(Math.ceil(PATIENCE.milliseconds + PATIENCE.factor * usual));
   const { promise: hung, resolve } = Promise.withResolvers<string>();
   const giveUp = (): void => resolve(HUNG);
   deadline.addEventListener("abort", giveUp);
