@@ -77,10 +77,11 @@ function findStory(log: RecordedLog, seq: AuditSeq): Story | undefined {
 }
 
 function phraseAnswer({ seq, time, event }: At<ApprovalAuditEvent>): string {
-  const { answer, by, user, reason, outcome, denial, raises } = event;
+  const { answer, by, user, reason, outcome, denial, before, raises } = event;
   const who = answer === "approved" || answer === "refused" ? ` by ${by}${user === null ? "" : ` (${quoteText(user)})`}` : "";
   const why = reason === null ? "" : `: ${quoteText(reason)}`;
-  return `${answer}${who}${why}${phraseCome(outcome, denial)}${raises === null ? "" : `; raised the session to ${phraseLabel(raises)}`}, ${formatOwnerTime(time)} (record ${seq})`;
+  const isRaise = raises !== null && (before?.taint !== raises.taint || before.untrusted !== raises.untrusted);
+  return `${answer}${who}${why}${phraseCome(outcome, denial)}${isRaise ? `; raised the session to ${phraseLabel(raises)}` : ""}, ${formatOwnerTime(time)} (record ${seq})`;
 }
 
 function phraseCome(outcome: ApprovalAuditEvent["outcome"], denial: ApprovalAuditEvent["denial"]): string {
