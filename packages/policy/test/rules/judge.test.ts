@@ -214,6 +214,7 @@ test("the outermost of paths are sorted, each once, and go by component", () => 
   const all = ["/srv/z", "/srv/diary", "/srv/di", "/srv/z/y", "/srv/diary"].map((text) => path(text));
   assert.deepEqual(outermost(all), ["/srv/di", "/srv/diary", "/srv/z"]);
   assert.deepEqual(outermost([path("/a/b/c"), path("/a")]), ["/a"]);
+  assert.deepEqual(outermost([path("/srv/diary/x"), path("/srv/di")]), ["/srv/di", "/srv/diary/x"]);
 });
 
 describe("a grant by itself", () => {
