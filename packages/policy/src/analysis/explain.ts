@@ -15,11 +15,11 @@ import {
 import { type Effect, stricter } from "../rules/effect.ts";
 import type { Approver, Grant, LoadedGrant } from "../rules/grant.ts";
 import { GrantIndex } from "../rules/grant-index.ts";
-import type { Otherwise } from "../rules/grant-set.ts";
 import type { Judgement } from "../rules/judge.ts";
 import { findMatches } from "../rules/matching.ts";
 import { areUsesSpent, type Circumstances, effectOf, hasExpired } from "../rules/outcome.ts";
-import { BOTTOM, isAtLeast, LABELS } from "./circumstances.ts";
+import { planOtherwise } from "../rules/plan-otherwise.ts";
+import { ANY_BOX, BOTTOM, isAtLeast, LABELS } from "./circumstances.ts";
 import { effectOfJudgement, judgeInstead, judgeSituation, type Outcome, outcomeOfEffect, type Situation } from "./judged.ts";
 import { firstMisfit, type Misfit } from "./misfit.ts";
 
@@ -141,8 +141,11 @@ function explainUnmatched(loaded: LoadedGrant, { call, session, state }: Situati
   return [{ ...place, fails: misfit.fails, argument: misfit.argument }];
 }
 
-function explainOtherwise(otherwise: Otherwise | undefined, grants: readonly Grant[], label: Label): OtherwiseExplanation | null {
+/** Null where `tools.toml` says nothing of the call, or it needs a place that no grant could name: then it's decided as if nothing were said. */
+function explainOtherwise({ call, set, state: { label } }: Situation, grants: readonly Grant[]): OtherwiseExplanation | null {
+  const otherwise = set.otherwise?.get(call.tool);
   if (otherwise === undefined) return null;
+  if (planOtherwise(call, otherwise, GrantIndex.of(set.grants), ANY_BOX) === undefined) return null;
   const off = grants.find(({ ifUntrusted }) => ifUntrusted === "deny");
   if (off !== undefined) return { effect: "deny", because: "grant", grant: off.id };
   if (isAbove(label.taint, otherwise.maxTaint)) return { effect: "deny", because: "max_taint", grant: null };
@@ -219,9 +222,8 @@ export function explain(situation: Situation): CallExplanation {
       .filter((loaded) => loaded.grant.tool === call.tool && !matches.includes(loaded))
       .flatMap((loaded) => explainUnmatched(loaded, situation)),
     otherwise: explainOtherwise(
-      set.otherwise?.get(call.tool),
+      situation,
       matches.map(({ grant }) => grant),
-      state.label,
     ),
     wouldPass: remediesOf(situation, judgement, matches),
   };

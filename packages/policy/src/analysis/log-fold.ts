@@ -55,12 +55,13 @@ export class LogFold {
   readonly #labels = new Map<AbsPath, Label>();
   readonly #spent = new Map<string, number>();
   readonly #asks = new Map<number, DecisionEvent>();
-  readonly #granted = new Map<string, ListedFile>();
+  readonly #granted = new Map<string, ListedFile & { readonly session: SessionId }>();
   #files: readonly ListedFile[] = [];
 
-  /** All files of the set in force, grants of sessions behind them. */
-  get files(): readonly ListedFile[] {
-    return [...this.#files, ...this.#granted.values()];
+  /** The files of the set in force for a session: the owner's, and behind them what was granted to this session alone. */
+  filesFor(id: SessionId): readonly ListedFile[] {
+    const own = [...this.#granted.values()].filter(({ session }) => session === id);
+    return [...this.#files, ...own.map(({ file, sha256 }) => ({ file, sha256 }))];
   }
 
   get pathLabels(): readonly PathLabel[] {
@@ -96,7 +97,11 @@ export class LogFold {
         this.#files = event.files;
         return;
       case "session_grant":
-        this.#granted.set(event.grant, { file: `session grant ${event.grant}`, sha256: event.sha256 });
+        this.#granted.set(event.grant, {
+          file: `session grant ${event.grant}`,
+          sha256: event.sha256,
+          session: event.session,
+        });
         return;
       case "session_grant_ended":
         this.#granted.delete(event.grant);

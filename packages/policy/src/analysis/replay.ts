@@ -134,7 +134,7 @@ function decideAgain(past: PastDecision, sets: Sets, sources: LogSources, other:
   if (event.reason !== null && NOT_POLICY.has(event.reason)) return { kind: "skipped", why: "not_policy" };
   if (other === undefined && event.policy_version !== POLICY_VERSION) return { kind: "skipped", why: "policy_version" };
   const text = argumentsTextOf(event, sources.textOf);
-  const set = other ?? sets.of(fold.files);
+  const set = other ?? sets.of(fold.filesFor(event.session));
   if (text === undefined || set === undefined) return { kind: "skipped", why: "text_missing" };
   const state = stateOf(past, set, other !== undefined);
   if (state === undefined) return { kind: "skipped", why: "session_unknown" };
@@ -228,7 +228,7 @@ export interface RecordedDecision {
   readonly situation: Situation | null;
   /** The calls that had raised the session's state by then. */
   readonly raisedBy: readonly PastRaise[];
-  /** The files in force. */
+  /** The files in force for its session. */
   readonly files: readonly ListedFile[];
 }
 
@@ -239,11 +239,11 @@ export function decisionAt(records: Iterable<AuditRecord>, sources: LogSources, 
     const { record, event, fold } = past;
     if (record.seq !== seq) continue;
     const call = recordedCall(event, sources.textOf);
-    const set = sets.of(fold.files);
+    const set = sets.of(fold.filesFor(event.session));
     const state = set === undefined ? undefined : stateOf(past, set, false);
     const { session, now } = event;
     const situation = call === undefined || set === undefined || state === undefined ? null : { call, session, set, state, now };
-    return { record, event, situation, raisedBy: fold.session(session)?.raisedBy ?? [], files: fold.files };
+    return { record, event, situation, raisedBy: fold.session(session)?.raisedBy ?? [], files: fold.filesFor(session) };
   }
   return undefined;
 }

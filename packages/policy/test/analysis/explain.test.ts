@@ -1,6 +1,9 @@
 /** Why a call gets what it gets: the field, its line, and what would let it pass. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { AbsPath } from "@boxmaker/proto";
+import { setFromTexts } from "../../src/grants/index.ts";
+import type { StateFields } from "../rules/support.ts";
 import { callOf, explainIn, grantText, setOf } from "./support.ts";
 
 const fetchNews = callOf("http_fetch", { url: "https://news.example/" });
@@ -97,5 +100,32 @@ describe("explain()", () => {
     const { label, before, after, pathLabels } = explainIn(set, callOf("read_file", { path: "/home/me/.ssh/id" }));
     assert.deepEqual(pathLabels, [{ path: "/home/me/.ssh", label: { taint: "secret", untrusted: false } }]);
     assert.deepEqual([label?.taint, before.taint, after?.taint], ["secret", "public", "secret"]);
+  });
+
+  test("says what tools.toml gives a call that no grant permits, and nothing of it where no grant could name the place", () => {
+    const files = [
+      { file: "etc/tools.toml", text: '[read_file]\notherwise = "ask"\nmax_taint = "private"\nif_untrusted = "deny"\n' },
+    ];
+    const set = setFromTexts(files, [AbsPath.parse("/srv/box")]);
+    if (set.kind !== "valid") assert.fail(JSON.stringify(set.problems));
+    const at = (path: string, fields: StateFields = {}): unknown => {
+      const { outcome, reason, otherwise } = explainIn(set, callOf("read_file", { path }), fields);
+      return [outcome, reason, otherwise?.effect ?? null, otherwise?.because ?? null];
+    };
+    assert.deepEqual(at("/srv/a"), ["ask", null, "ask", "otherwise"]);
+    assert.deepEqual(at("/srv/a", { taint: "secret" }), ["denied", "taint", "deny", "max_taint"]);
+    assert.deepEqual(at("/srv/a", { untrusted: true }), ["denied", "untrusted", "deny", "if_untrusted"]);
+    assert.deepEqual(at("/srv/box/run"), ["denied", "no_grant", null, null]);
+  });
+
+  test("names the grant that switches off what tools.toml says", () => {
+    const files = [
+      { file: "etc/tools.toml", text: '[read_file]\notherwise = "ask"\n' },
+      { file: "old.toml", text: `id = "old"\n${grantText("read_file", "auto", ["/srv/a"], "uses = 1", 'if_untrusted = "deny"')}` },
+    ];
+    const set = setFromTexts(files, []);
+    if (set.kind !== "valid") assert.fail(JSON.stringify(set.problems));
+    const { reason, otherwise } = explainIn(set, callOf("read_file", { path: "/srv/a/x" }), { spent: { old: 1 } });
+    assert.deepEqual([reason, otherwise], ["uses_spent", { effect: "deny", because: "grant", grant: "old" }]);
   });
 });

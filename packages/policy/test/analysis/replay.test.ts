@@ -148,6 +148,40 @@ describe("replay()", () => {
   });
 });
 
+describe("replay(), with grants of sessions,", () => {
+  test("decides each session by its own, though together they would make no valid set", () => {
+    const log = new TestLog();
+    log.use(setOf({}));
+    log.open("chat-1");
+    log.open("chat-2");
+    log.allow("chat-1", "session-1", `id = "session-1"\n${grantText("shell", "auto", ["/srv/work"], 'session = "chat-1"')}`);
+    log.allow(
+      "chat-2",
+      "session-2",
+      `id = "session-2"\n${grantText("read_file", "auto", ["/srv/work/src"], 'session = "chat-2"')}`,
+    );
+    const ran = [
+      log.decide("chat-1", callOf("shell", { command: "make", cwd: "/srv/work" })),
+      log.decide("chat-2", callOf("read_file", { path: "/srv/work/src/a" })),
+      log.decide("chat-2", callOf("shell", { command: "make", cwd: "/srv/work" })),
+    ].map(({ verdict }) => verdict.kind);
+    assert.deepEqual(ran, ["allowed", "allowed", "denied"]);
+    const { decided, same, skipped } = replay(log.records, log.sources);
+    assert.deepEqual([decided, same, skipped], [3, 3, []]);
+  });
+
+  test("decides by a session's grant only until it has ended", () => {
+    const log = new TestLog();
+    log.use(setOf({}));
+    log.open("chat-1");
+    log.allow("chat-1", "session-1", `id = "session-1"\n${grantText("read_file", "auto", ["/srv/work"], 'session = "chat-1"')}`);
+    log.decide("chat-1", callOf("read_file", { path: "/srv/work/a" }));
+    log.append({ kind: "session_grant_ended", grant: "session-1", reason: "closed" });
+    assert.equal(log.decide("chat-1", callOf("read_file", { path: "/srv/work/a" })).verdict.kind, "denied");
+    assert.equal(replay(log.records, log.sources).same, 2);
+  });
+});
+
 describe("decisionAt()", () => {
   test("gives a past decision's whole situation, which explains as it was decided", () => {
     const { records, sources } = someLog();

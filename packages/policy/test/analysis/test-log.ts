@@ -7,6 +7,7 @@ import {
   type DecisionEvent,
   Origin,
   SessionId,
+  sha256,
   type ToolCall,
   timestampFromMillis,
   ZERO_HASH,
@@ -24,7 +25,6 @@ export class TestLog {
   readonly #fold = new LogFold();
   readonly #texts = new Map<string, string>();
   readonly #asks = new Map<AuditSeq, Ask>();
-  #set: ValidGrantSet | undefined;
 
   /** Texts by hash, as `audit/grants` and `audit/blobs` keep them. */
   get sources(): LogSources {
@@ -50,9 +50,20 @@ export class TestLog {
 
   /** These grants are in force from here on. */
   use(set: ValidGrantSet): void {
-    this.#set = set;
     for (const { sha256, text } of set.files) this.#texts.set(sha256, text);
     this.append({ kind: "grants_changed", files: set.files.map(({ file, sha256 }) => ({ file, sha256 })) });
+  }
+
+  /** The owner gives a session a grant of its own. */
+  allow(id: string, grant: string, text: string): void {
+    const hash = sha256(text);
+    this.#texts.set(hash, text);
+    this.append({ kind: "session_grant", session: SessionId.parse(id), grant, sha256: hash });
+  }
+
+  #setFor(session: SessionId): ValidGrantSet | undefined {
+    const set = this.sources.setOf(this.#fold.filesFor(session));
+    return set?.kind === "valid" ? set : undefined;
   }
 
   open(id: string, fields: { readonly origin?: Origin; readonly ceiling?: "public" | "private" | "secret" } = {}): void {
@@ -65,7 +76,8 @@ export class TestLog {
   decide(id: string, { tool, arguments: given }: ToolCall): { readonly seq: AuditSeq; readonly verdict: Verdict } {
     const session = SessionId.parse(id);
     const known = this.#fold.session(session);
-    if (known === undefined || this.#set === undefined) throw new Error("expected an opened session and grants in force");
+    const set = this.#setFor(session);
+    if (known === undefined || set === undefined) throw new Error("expected an opened session and grants in force");
     const { origin, ceiling, label } = known;
     const now = timestampFromMillis(START + (this.records.length + 1) * 1000);
     const state = {
@@ -76,7 +88,7 @@ export class TestLog {
       pathLabels: this.#fold.pathLabels,
     };
     const request = { session, call: CallId.parse(this.records.length + 1), tool, argumentsText: JSON.stringify(given) };
-    const verdict = decide(request, this.#set, state, now, BOX);
+    const verdict = decide(request, set, state, now, BOX);
     const spends = verdict.kind === "allowed" ? verdict.uses : null;
     const values: DecisionEvent["arguments"] = { form: "typed", values: given };
     const seq = this.append({ kind: "decision", ...verdict.record, arguments: values, spends });
@@ -88,7 +100,8 @@ export class TestLog {
   approve(seq: AuditSeq): void {
     const ask = this.#asks.get(seq);
     const known = ask === undefined ? undefined : this.#fold.session(ask.session);
-    if (ask === undefined || known === undefined || this.#set === undefined) throw new Error("expected an ask that waits");
+    const set = ask === undefined ? undefined : this.#setFor(ask.session);
+    if (ask === undefined || known === undefined || set === undefined) throw new Error("expected an ask that waits");
     const { origin, ceiling, label } = known;
     const now = timestampFromMillis(START + (this.records.length + 1) * 1000);
     const state = {
@@ -98,7 +111,7 @@ export class TestLog {
       usesSpent: (grant: string) => this.#fold.usesSpent(grant),
       pathLabels: this.#fold.pathLabels,
     };
-    const verdict = redecide(ask, this.#set, state, now, BOX);
+    const verdict = redecide(ask, set, state, now, BOX);
     const isRun = verdict.kind === "allowed";
     this.append({
       kind: "approval",
