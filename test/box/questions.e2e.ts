@@ -1,6 +1,7 @@
 /** The owner's questions, asked of a whole box while it runs, and of what it leaves on disk afterwards. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Trial, trialFolder } from "./trial.ts";
@@ -27,6 +28,30 @@ async function answered(home: string, ...words: readonly string[]): Promise<stri
   return stdout;
 }
 
+test("a grant that is typed in the chat holds for its turn and no longer, and the log explains the call by it", async () => {
+  await using folder = await trialFolder();
+  const { home } = folder;
+  const outside = join(folder.path, "outside");
+  await mkdir(outside);
+  await writeFile(join(outside, "a.md"), "from outside");
+  await using trial = new Trial(home, ["--runtime", "process"]);
+  trial.type(`/allow read_file ${outside}`);
+  await trial.until(/^grant session-1, until the next turn ends/mu);
+  trial.type(`read the file ${outside}/a.md`);
+  await trial.until(/from outside[\s\S]*^grant session-1 ended$/mu);
+  trial.type(`read the file ${outside}/a.md`);
+  await trial.until(/denied: no grant allows it/u);
+  trial.leave();
+  assert.equal((await trial.ended()).code, 0);
+  const [, read = ""] = / {2}(\d+) {2}allowed read_file: /u.exec(await answered(home, "audit", "show")) ?? [];
+  assert.match(
+    await answered(home, "why", read),
+    /\n {2}rules {7}"session-1" in "session grant session-1" line 3: auto, by mode = auto\n/u,
+  );
+  assert.match(await answered(home, "grants", "replay"), /^grants replay: 2 of 2 decisions come to the same\n$/u);
+  assert.match(await answered(home, "grants", "suggest"), /\npaths = \[".+\/outside"\]\n/u);
+});
+
 test("a session is shown, explained and rewound, labels are shown and taken back, and every decision is explained afterwards", async () => {
   await using folder = await trialFolder();
   const { home, notes } = folder;
@@ -34,10 +59,8 @@ test("a session is shown, explained and rewound, labels are shown and taken back
   const [, session = ""] = await trial.until(/^session (chat-\S+)$/mu);
   trial.type(`/allow read_file ${folder.path}`);
   await trial.until(/^not allowed:\n/mu);
-  trial.type("/allow write_file /srv/elsewhere uses 1");
-  await trial.until(/^grant session-\d+, until the next turn ends/mu);
   trial.type("read the file todo.md in my notes");
-  await trial.until(/water the tomatoes[\s\S]*^grant session-\d+ ended$/mu);
+  await trial.until(/water the tomatoes/u);
 
   const shown = await answered(home, "session", "show", session);
   assert.match(shown, new RegExp(`^session ${session}: has seen private\n`, "u"));
@@ -71,7 +94,6 @@ test("a session is shown, explained and rewound, labels are shown and taken back
   const log = await answered(home, "audit", "show", "--session", session);
   const [, read = ""] = / {2}(\d+) {2}allowed read_file: /u.exec(log) ?? [];
   assert.match(log, / {2}\d+ {2}approved by bxctl: decision \d+\n/u);
-  assert.match(log, / {2}\d+ {2}allowed for session \S+ by its owner: grant "session-\d+"\n/u);
   const why = await answered(home, "why", read);
   assert.match(why, new RegExp(`^record ${read}: read_file: allowed\n`, "u"));
   assert.match(why, /\n {2}rules {7}"read-notes" in "read-notes\.toml" line \d+: auto, by mode = auto\n/u);
