@@ -1,5 +1,6 @@
 /** Hands checkpoints to the owner's command that carries them off the machine. Nothing waits for it. */
-import { spawn } from "node:child_process";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import type { Readable, Writable } from "node:stream";
 import { escapeText, quoteText } from "@boxmaker/proto";
 
 const DEADLINE_MS = 30_000;
@@ -64,17 +65,24 @@ export class CheckpointCommand implements AsyncDisposable {
     const [program, ...args] = words;
     const { promise, resolve } = Promise.withResolvers<string | undefined>();
     const signal = AbortSignal.any([AbortSignal.timeout(deadlineMs), this.#stopping.signal]);
-    // A group of its own, so that what the command has started ends with it.
-    const child = spawn(program, args, { cwd: "/", env: ENVIRONMENT, stdio: ["pipe", "ignore", "pipe"], detached: true });
+    let child: ChildProcessByStdio<Writable, null, Readable>;
+    try {
+      // A group of its own, so that what the command has started ends with it.
+      child = spawn(program, args, { cwd: "/", env: ENVIRONMENT, stdio: ["pipe", "ignore", "pipe"], detached: true });
+    } catch (error) {
+      // Some failures come at once, as that of arguments that are too long. Records go on.
+      return Promise.resolve(phraseUnstarted(error));
+    }
+    child.on("error", (error) => resolve(phraseUnstarted(error)));
+    const { pid } = child;
+    // Without a process there may be no pipes either; the error is on its way.
+    if (pid === undefined) return promise;
     let complaint = "";
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
       complaint = `${complaint}${text}`.slice(0, MAX_COMPLAINT);
     });
-    const end = (): void => {
-      if (child.pid !== undefined) killGroup(child.pid);
-    };
+    const end = (): void => killGroup(pid);
     signal.addEventListener("abort", end, { once: true });
-    child.on("error", (error) => resolve(`can't be started (${escapeText(error.message)})`));
     child.on("exit", (status, killed) => {
       signal.removeEventListener("abort", end);
       // Something that it left running may hold the other end.
@@ -90,6 +98,10 @@ export class CheckpointCommand implements AsyncDisposable {
     child.stdin.end(note);
     return promise;
   }
+}
+
+function phraseUnstarted(error: unknown): string {
+  return `can't be started (${escapeText(error instanceof Error ? error.message : "an unknown error")})`;
 }
 
 function killGroup(pid: number): void {

@@ -1,5 +1,6 @@
 /** The owner's command that carries checkpoints off the machine: it gets each one, and nothing waits for it or stops because of it. */
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -108,4 +109,16 @@ test("a command that doesn't read all of it is no failure", async () => {
   const command = new CheckpointCommand({ words: ["/bin/true"], warn: assert.fail });
   command.carry("x".repeat(200_000));
   await command[Symbol.asyncDispose]();
+});
+
+test("a command that can't be started for its long arguments, or for want of descriptors, is a warning", async () => {
+  const warnings: string[] = [];
+  const command = new CheckpointCommand({ words: ["/bin/true", "x".repeat(200_000)], warn: (line) => warnings.push(line) });
+  command.carry("note\n");
+  await command[Symbol.asyncDispose]();
+  assert.match(warnings.join("\n"), /^the checkpoint command "\/bin\/true" can't be started \(spawn E2BIG\); records go on;/u);
+  const program = new URL("command-program.ts", import.meta.url).pathname;
+  const run = spawnSync("/bin/sh", ["-c", 'ulimit -n 64; exec "$0" "$1"', process.execPath, program], { encoding: "utf8" });
+  assert.equal(run.stderr, "");
+  assert.match(run.stdout, /^the checkpoint command "\/bin\/true" can't be started \(spawn \/bin\/true EMFILE\); [^\n]+\ndone\n$/u);
 });
