@@ -4,7 +4,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { NO_BLOBS, openLog, sessionEvent, TempDirectory } from "../../packages/brokerd/test/audit/audit-fixture.ts";
-import { openSigned, runSigned } from "../../packages/brokerd/test/audit/checkpoint-fixture.ts";
+import { openSigned, refusedSigned, runSigned } from "../../packages/brokerd/test/audit/checkpoint-fixture.ts";
 import { FakeClock } from "../../packages/brokerd/test/fakes/fake-clock.ts";
 import type { AuditCommand } from "../../packages/bxctl/src/audit/audit-command.ts";
 import type { ClaimFlags } from "../../packages/bxctl/src/audit/checkpoint-claim.ts";
@@ -12,6 +12,7 @@ import { proveRecord } from "../../packages/bxctl/src/audit/prove-record.ts";
 import { runVerify } from "../../packages/bxctl/src/audit/run-verify.ts";
 import { showCheckpoint, showKey } from "../../packages/bxctl/src/audit/show-checkpoint.ts";
 import { memoryScreen } from "../../packages/bxctl/test/support/memory-stream.ts";
+import { canonicalJson, readRecordLine, sha256 } from "../../packages/proto/src/index.ts";
 import {
   hashLeaf,
   isIncluded,
@@ -146,14 +147,50 @@ for (const [name, tamper, found] of TAMPERINGS) {
       `audit: the log isn't the one that was signed: expected the 8 records of the checkpoint, found ${found}; see docs/runbook.md#audit-cut\n`,
     );
     const beside = await verify(temp);
-    assert.equal(beside.status, 1);
-    assert.match(beside.out, /found fewer records, or others; see docs\/runbook\.md#audit-cut\n$/u);
+    assert.deepEqual([beside.status, beside.out], [1, kept.out]);
     // Whoever can cut the log can remove the checkpoints too: the chain by itself sees nothing, and says so.
     rmSync(temp.file("checkpoints"), { recursive: true });
     const alone = await verify(temp);
     assert.equal(alone.status, 0);
     assert.match(alone.out, /a hash chain alone can't show/u);
     assert.equal((await verify(temp, { checkpoint, key })).status, 1);
+  });
+}
+
+const REFUSED: readonly (readonly [name: string, tamper: (temp: TempDirectory) => void, found: RegExp])[] = [
+  [
+    "a signed record that a recovery calls torn",
+    (temp) => {
+      const kept = lines(temp);
+      const line = kept.at(-1) ?? "";
+      const offset = Buffer.byteLength(temp.text(LOG)) - Buffer.byteLength(line) - 1;
+      const reading = readRecordLine(Buffer.from(line));
+      assert(reading.kind === "ok");
+      const place = { file: LOG, offset, bytes: Buffer.byteLength(line), sha256: sha256(line) };
+      writeLines(temp, [...kept, canonicalJson({ ...reading.value, event: { kind: "recovery", ...place } })]);
+    },
+    /found other records, so it was rewritten/u,
+  ],
+  [
+    "a cut tail and no newest checkpoint but the day's",
+    (temp) => {
+      rmSync(temp.file("checkpoints/newest.json"));
+      writeLines(temp, lines(temp).slice(0, -2));
+    },
+    /found 2 records, so its tail was cut off/u,
+  ],
+];
+
+for (const [name, tamper, found] of REFUSED) {
+  test(`start and verify refuse ${name} alike, though the chain is whole`, async () => {
+    using temp = new TempDirectory();
+    await runSigned(temp, 4);
+    tamper(temp);
+    assert.match(await refusedSigned(temp), found);
+    const { status, out } = await verify(temp);
+    assert.equal(status, 1);
+    assert.match(out, found);
+    assert.match(out, /#audit-cut\n$/u);
   });
 }
 

@@ -73,8 +73,9 @@ export class CheckpointStore implements AsyncDisposable {
     const bytes = await readCheckpointFile(this.#directory, name);
     const before = bytes === undefined ? undefined : readSignedNote(bytes);
     if (before?.kind !== "ok" || before.note.text !== note.text) return writeSignedNote(note);
-    const own = new Set(note.signatures.map(({ base64 }) => base64));
-    const foreign = before.note.signatures.filter(({ base64 }) => !own.has(base64));
+    // Under a key's name and id there is one signature; another one would spoil the note for who has the key.
+    const own = new Set(note.signatures.map(({ name: key, keyId }) => `${key}+${keyId}`));
+    const foreign = before.note.signatures.filter(({ name: key, keyId }) => !own.has(`${key}+${keyId}`));
     return writeSignedNote({ text: note.text, signatures: [...note.signatures, ...foreign] });
   }
 

@@ -3,7 +3,7 @@
  * written behind its back. Nothing waits for them, and a failure to write one is a warning.
  */
 import { join } from "node:path";
-import { type NewestCheckpoint, readAuditEntries, readNewestCheckpoint } from "@boxmaker/edge/audit-files";
+import { compareLog, type NewestCheckpoint, readAuditEntries, readNewestCheckpoint } from "@boxmaker/edge/audit-files";
 import type { Clock } from "@boxmaker/edge/log";
 import {
   type AbsPath,
@@ -18,6 +18,7 @@ import {
 } from "@boxmaker/proto";
 import {
   hashLeaf,
+  isKeyName,
   type LastLine,
   LogTrees,
   openNote,
@@ -28,7 +29,6 @@ import {
 import type { CheckpointCommand } from "./checkpoint-command.ts";
 import { type CheckpointKeys, openCheckpointKeys } from "./checkpoint-keys.ts";
 import { CheckpointStore } from "./checkpoint-store.ts";
-import { compareLog } from "./compare-log.ts";
 
 /** How long a record may wait for a checkpoint, and a failed checkpoint for the next attempt. */
 const INTERVAL_MS = 60_000;
@@ -102,12 +102,12 @@ export class Checkpoints implements AsyncDisposable {
         problem: `${where} has no checkpoint, but some were signed; see docs/runbook.md#checkpoint-missing`,
       };
     }
-    const signed = newest === undefined ? undefined : openNote(newest.note, keys.verifiers(newest.checkpoint.origin));
-    if (newest !== undefined && signed?.kind === "refused") {
+    const unsigned = newest === undefined ? undefined : findUnsigned(newest, keys);
+    if (newest !== undefined && unsigned !== undefined) {
       const file = quoteText(join(directory, "checkpoints", newest.file));
       return {
         kind: "unusable",
-        problem: `${file} isn't signed by this box: ${signed.problem}; see docs/runbook.md#checkpoint-signature`,
+        problem: `${file} isn't signed by this box: ${unsigned}; see docs/runbook.md#checkpoint-signature`,
       };
     }
     // A broken chain has its own message; and where the owner accepts the break, a new tree begins.
@@ -213,6 +213,13 @@ export class Checkpoints implements AsyncDisposable {
       await this.write();
     }
   }
+}
+
+/** Why these keys don't vouch for a checkpoint, in a printable phrase. */
+function findUnsigned({ note, checkpoint: { origin } }: NewestCheckpoint, keys: CheckpointKeys): string | undefined {
+  if (!isKeyName(origin)) return `${quoteText(origin)} is no name of a tree`;
+  const verdict = openNote(note, keys.verifiers(origin));
+  return verdict.kind === "refused" ? verdict.problem : undefined;
 }
 
 function difference(

@@ -262,6 +262,19 @@ const DAMAGES: readonly (readonly [name: string, damage: (temp: TempDirectory) =
     /2026-11-29\.1\.note" isn't signed by this box: the signature of "boxmaker\.local[^"]+" doesn't fit the text; .*#checkpoint-signature$/u,
   ],
   [
+    "is edited to be of another tree",
+    (temp) => {
+      rmSync(temp.file("checkpoints/newest.json"));
+      writeFileSync(temp.file(`checkpoints/${NOTE}`), temp.text(`checkpoints/${NOTE}`).replace("boxmaker.local", "box maker"));
+    },
+    /isn't signed by this box: "box maker\/audit\/[0-9a-f]{32}" is no name of a tree; .*#checkpoint-signature$/u,
+  ],
+  [
+    "lies under the name of a later tree, too",
+    (temp) => renameSync(temp.file(`checkpoints/${NOTE}`), temp.file(`checkpoints/${TODAY}.999999.note`)),
+    /\.999999\.note" is no checkpoint: of a tree that begins with record 999999 by its name, and 1 by newest\.json; .*#checkpoint-damaged$/u,
+  ],
+  [
     "is signed by another key",
     (temp) => {
       const { note, checkpoint } = checkpointIn(temp, NOTE);
@@ -336,6 +349,32 @@ test("signatures of witnesses under a checkpoint are kept while its text stays t
   assert.deepEqual(checkpointIn(temp, NOTE).note.signatures, [...note.signatures, witness]);
   await runSigned(temp, 1);
   assert.equal(checkpointIn(temp, NOTE).note.signatures.length, 1);
+});
+
+test("a signature under brokerd's own name that isn't its is dropped", async () => {
+  using temp = new TempDirectory();
+  await runSigned(temp, 3);
+  const { note } = checkpointIn(temp, NOTE);
+  const [own] = note.signatures;
+  assert.ok(own !== undefined);
+  const bytes = Buffer.from(own.base64, "base64").fill(0, 4);
+  const forged = { ...own, base64: bytes.toString("base64") };
+  writeFileSync(temp.file(`checkpoints/${NOTE}`), writeSignedNote({ ...note, signatures: [own, forged] }));
+  await runSigned(temp, 0);
+  assert.deepEqual(checkpointIn(temp, NOTE).note.signatures, [own]);
+});
+
+test("an older checkpoint under the name of a later tree hides no cut", async () => {
+  using temp = new TempDirectory();
+  await runSigned(temp, 4);
+  const older = temp.text(`checkpoints/${NOTE}`);
+  await runSigned(temp, 4);
+  writeFileSync(temp.file(`checkpoints/${TODAY}.999999.note`), older);
+  writeLines(temp, lines(temp).slice(0, 5));
+  assert.match(await refusedSigned(temp), /#checkpoint-damaged$/u);
+  // Nor where the newest one is gone, and that alone is left to say which record the tree begins with.
+  rmSync(temp.file("checkpoints/newest.json"));
+  assert.match(await refusedSigned(temp), /found a tree that begins with record 1; see docs\/runbook\.md#audit-cut$/u);
 });
 
 test("a checkpoint that can't be written is one warning, records go on, and the next one makes up for it", async () => {

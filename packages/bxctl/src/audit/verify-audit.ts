@@ -73,13 +73,13 @@ export async function verifyAudit(
       fail("differs", phraseDifference(claim.checkpoint.size, difference));
       return 1;
     }
-    const beside = claim === undefined ? await compareNewest(directory, files, newest) : { kind: "unknown" as const };
+    const beside = claim === undefined ? await compareNewest({ directory, files }, newest) : { kind: "unknown" as const };
     if (beside.kind === "damaged") {
       fail("unreadable", `${beside.problem}; see docs/runbook.md#checkpoint-damaged`);
       return 1;
     }
     if (beside.kind === "differs") {
-      fail("differs", phraseDifference(beside.size, "fewer records, or others"));
+      fail("differs", phraseDifference(beside.size, beside.found));
       return 1;
     }
     const torn = end.kind === "torn" ? end.lines : [];

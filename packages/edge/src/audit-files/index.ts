@@ -1,4 +1,5 @@
-/** Entry `@boxmaker/edge/audit-files`: the bytes of an audit log, and of its checkpoints. */
+/** Entry `@boxmaker/edge/audit-files`: the bytes of an audit log, and of its checkpoints, and whether they belong together. */
+export { compareLog, type ListedLog, type LogComparison, type ReadTrees } from "./compare-log.ts";
 export { readAuditEntries, readAuditFile } from "./read-audit-files.ts";
 export {
   type DayCheckpoint,

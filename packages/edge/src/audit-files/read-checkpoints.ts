@@ -94,6 +94,11 @@ export async function readNewestCheckpoint(directory: string): Promise<NewestRea
   const bytes = day === undefined ? undefined : await readCheckpointFile(directory, day.name);
   const ofDay = bytes === undefined ? undefined : readCheckpointNote(bytes);
   if (day !== undefined && ofDay?.kind === "invalid") return damaged(day.name, ofDay.problem);
+  if (day !== undefined && ofDay?.kind === "ok" && stored !== undefined && contradicts(day, ofDay.value, stored.value))
+    return damaged(
+      day.name,
+      `of a tree that begins with record ${day.first} by its name, and ${stored.value.first} by ${NEWEST_FILE}`,
+    );
   if (day !== undefined && ofDay?.kind === "ok" && isLater(day.first, ofDay.value, stored?.value)) {
     return { kind: "newest", newest: { ...ofDay.value, file: day.name, first: day.first, day: day.day, kept: undefined } };
   }
@@ -103,6 +108,14 @@ export async function readNewestCheckpoint(directory: string): Promise<NewestRea
     kind: "newest",
     newest: { note, checkpoint, file: NEWEST_FILE, first, day: day?.day ?? "", kept: stored.value },
   };
+}
+
+/**
+ * Whether a name says of the kept checkpoint's tree that it begins elsewhere. Names aren't signed, and an older checkpoint under that of
+ * a later tree would count as the newest for ever.
+ */
+function contradicts({ first }: DayCheckpoint, { checkpoint }: CheckpointNote, kept: KeptCheckpoint): boolean {
+  return checkpoint.origin === kept.checkpoint.origin && first !== kept.first;
 }
 
 /** Whether the checkpoint of a day is newer than the one that is kept. */
