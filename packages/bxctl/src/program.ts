@@ -63,9 +63,10 @@ function buildProgram(io: ProcessIo, finish: (status: ExitStatus) => void): Comm
     .option("--digest <hash>", "only if this is still the call's digest, as bxctl approvals showed it")
     .option("--uses <n>", "also writes a grant for this very call, for so many more times")
     .option("--expires <time>", "also writes a grant for this very call, until then: 2h, 7d, 2027-01-31")
-    .action(async (id: string, { digest, uses, expires }: Flags, command: Command) => {
+    .option("--json", "one line of JSON")
+    .action(async (id: string, { digest, uses, expires, json = false }: Flags, command: Command) => {
       const { approveCommand } = await import("./approvals/approval-commands.ts");
-      const at = { places: line.placesOf(command), json: false, ...(await line.screens()) };
+      const at = { places: line.placesOf(command), json, ...(await line.screens()) };
       finish(await approveCommand(at, id, { digest, uses, expires }));
     });
 

@@ -84,9 +84,12 @@ export interface ApproveFlags extends GrantFlags {
   readonly digest?: string | undefined;
 }
 
-/** Shows the call as it is now and approves that; with limits, shows and writes the grant for it, too. */
+/**
+ * Shows the call as it is now and approves that; with limits, shows and writes the grant for it, too. For a script, one line of JSON
+ * says afterwards what was approved, and the grant that was written.
+ */
 export async function approveCommand(command: GrantsCommand, id: string, flags: ApproveFlags): Promise<ExitStatus> {
-  const { places, out, err } = command;
+  const { places, out, err, json } = command;
   const socket = places.adminSocket;
   const at: ApprovalCommand = { socket, out, err };
   const approval = parseApprovalId(id);
@@ -101,14 +104,21 @@ export async function approveCommand(command: GrantsCommand, id: string, flags: 
     err.line(`bxctl: approval ${approval}: ${block.problem}`);
     return 1;
   }
-  showAsk(out, block.body, systemClock.now());
+  if (!json) showAsk(out, block.body, systemClock.now());
   const planned = limits.value === undefined ? undefined : await plan(command, block.body, limits.value);
   if (planned?.kind === "ended") return planned.status;
-  if (planned !== undefined) showGrant(out, planned.grant);
+  if (planned !== undefined && !json) showGrant(out, planned.grant);
   const answered = await approveAsk(socket, approval, digest?.data ?? block.body.digest);
-  const status = finish(at, answered);
-  if (answered.kind === "changed" && digest === undefined) await showChanged(at, approval);
-  return planned !== undefined && answered.kind === "runs" ? await write(at, planned.grant) : status;
+  const isRun = answered.kind === "runs";
+  let status = json && isRun ? 0 : finish(at, answered);
+  if (answered.kind === "changed" && digest === undefined && !json) await showChanged(at, approval);
+  if (planned !== undefined && isRun) status = await write(command, planned.grant);
+  if (json) {
+    const grant =
+      planned === undefined ? null : { file: join(planned.grant.directory, planned.grant.file), text: planned.grant.text };
+    out.raw(jsonLine({ ...block.body, answer: answered.kind, grant: status === 0 ? grant : null }));
+  }
+  return status;
 }
 
 /** Loaded only now: an approval without a grant is to be quick. */
@@ -122,11 +132,11 @@ function showGrant(out: Screen, { directory, file, text }: PlannedGrant): void {
   for (const line of text.trimEnd().split("\n")) out.line(escapeText(line), { first: "  | ", rest: "  | " });
 }
 
-async function write({ out, err }: ApprovalCommand, { directory, file, text }: PlannedGrant): Promise<ExitStatus> {
+async function write({ out, err, json }: GrantsCommand, { directory, file, text }: PlannedGrant): Promise<ExitStatus> {
   const { writeGrant } = await import("./write-grant.ts");
   const written = await writeGrant(directory, file, text);
   if (written.kind === "written") {
-    out.line(`written: ${quoteText(written.path)}; take the file away, and it is over`);
+    if (!json) out.line(`written: ${quoteText(written.path)}; take the file away, and it is over`);
     return 0;
   }
   const path = quoteText(join(directory, file));

@@ -57,6 +57,7 @@ async function approve(
   flags: ApproveFlags,
   answers: Readonly<Record<string, unknown>> = {},
   onAsked: (kind: string) => void = () => undefined,
+  json = false,
 ) {
   const asked: AdminRequest["kind"][] = [];
   await using _admin = await listenAdmin(home.at("run/admin/admin.sock"), (request) => {
@@ -69,7 +70,7 @@ async function approve(
       ];
     return AdminAnswer.parse(answer);
   });
-  return { ...(await home.run((at) => approveCommand(at, "41", flags))), asked };
+  return { ...(await home.run((at) => approveCommand(at, "41", flags), json)), asked };
 }
 
 test("approve --uses --expires shows the grant for the very call before it approves, and writes it afterwards, private", async () => {
@@ -185,4 +186,19 @@ test("limits that aren't understood, or have passed, are status 2, and nothing i
     assert.match(err, /^bxctl: .+\n$/u);
     assert.equal(findUnsafe(err), undefined);
   }
+});
+
+test("--json is one line that says what was approved and which grant was written, none where none was", async () => {
+  await using home = await webHome();
+  const none = (): void => undefined;
+  const plain = await approve(home, {}, {}, none, true);
+  assert.deepEqual([plain.status, plain.err], [0, ""]);
+  assert.deepEqual(JSON.parse(plain.out), { ...JSON.parse(JSON.stringify(block().body)), answer: "runs", grant: null });
+  const granted = await approve(home, { uses: "1" }, {}, none, true);
+  const { grant } = JSON.parse(granted.out) as { grant: { file: string; text: string } };
+  assert.equal(grant.file, "HOME/etc/grants/approved-41.toml");
+  assert.equal(grant.text, readFileSync(home.at("etc/grants/approved-41.toml"), "utf8"));
+  const changed = await approve(home, {}, { approve: { kind: "approve_result", body: { outcome: "changed" } } }, none, true);
+  assert.deepEqual([changed.status, (JSON.parse(changed.out) as { answer: string }).answer], [1, "changed"]);
+  assert.match(changed.err, /#approval-changed\n$/u);
 });
