@@ -1,6 +1,6 @@
 /** What brokerd signs, bxctl shows, proves and holds the log to: with a checkpoint that was kept elsewhere, a cut or a rewrite shows. */
 import assert from "node:assert/strict";
-import { rmSync, writeFileSync } from "node:fs";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { NO_BLOBS, openLog, sessionEvent, TempDirectory } from "../../packages/brokerd/test/audit/audit-fixture.ts";
@@ -24,6 +24,7 @@ import {
 } from "../../packages/proto/src/transparency/index.ts";
 
 const LOG = "2026-11-29.jsonl";
+const NOTE = "2026-11-29.1.note";
 
 interface Ran {
   readonly status: number;
@@ -283,6 +284,34 @@ test("a record is proved in its own tree, also behind an accepted loss", async (
   const old = await run(temp, (command) => proveRecord(command, "2"));
   assert.equal(old.status, 1);
   assert.match(old.err, /isn't the one that was signed: .*#audit-cut/u);
+});
+
+test("a checkpoint whose file has the name of another tree proves nothing", async () => {
+  using temp = new TempDirectory();
+  await runSigned(temp, 4);
+  const folder = temp.file("checkpoints");
+  renameSync(join(folder, NOTE), join(folder, NOTE.replace(".1.", ".3.")));
+  const { status, out, err } = await run(temp, (command) => proveRecord(command, "4"));
+  assert.deepEqual([status, out], [1, ""]);
+  assert.match(err, /expected 4 records, found them from seq 1 on; see docs\/runbook\.md#audit-cut\n$/u);
+});
+
+test("a note that would steer a terminal isn't printed as it is", async () => {
+  using temp = new TempDirectory();
+  await runSigned(temp, 2);
+  const path = temp.file(`checkpoints/${NOTE}`);
+  const note = temp.text(`checkpoints/${NOTE}`);
+  for (const name of ["witness\u009b2J", "witness\u202e"]) {
+    writeFileSync(path, `${note}— ${name} ${Buffer.alloc(72).toString("base64")}\n`);
+    for (const command of [showCheckpoint, (each: AuditCommand) => proveRecord(each, "1")]) {
+      const { status, out, err } = await run(temp, command);
+      assert.deepEqual([status, out], [1, ""]);
+      assert.match(err, /^bxctl: the checkpoint in .* take it with --json; see docs\/runbook\.md#checkpoint-damaged\n$/u);
+      const json = await run(temp, command, true);
+      assert.equal(json.status, 0);
+      assert.doesNotMatch(json.out.slice(0, -1), /\p{C}/u);
+    }
+  }
 });
 
 test("what isn't covered yet, isn't there, or is no number isn't proved", async () => {

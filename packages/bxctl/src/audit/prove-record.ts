@@ -16,6 +16,7 @@ import type { ExitStatus } from "../process-io.ts";
 import { jsonLine } from "../terminal/json-line.ts";
 import type { AuditCommand } from "./audit-command.ts";
 import { RecordedLog, UnreadableLogError } from "./read-records.ts";
+import { isPrintable, unprintable } from "./show-checkpoint.ts";
 
 const SEQ = /^[1-9][0-9]{0,15}$/u;
 
@@ -39,7 +40,12 @@ export async function proveRecord(command: AuditCommand, word: string): Promise<
       return 1;
     }
     const { origin, size } = covering.signed.checkpoint;
-    out.raw(json ? jsonLine({ seq, index: seq - covering.first, origin, size, proof: proof.text }) : proof.text);
+    if (json) out.raw(jsonLine({ seq, index: seq - covering.first, origin, size, proof: proof.text }));
+    else if (isPrintable(proof.text)) out.raw(proof.text);
+    else {
+      err.line(`bxctl: ${unprintable(directory)}`);
+      return 1;
+    }
     return 0;
   } catch (error) {
     if (!(error instanceof UnreadableLogError)) throw error;
@@ -81,6 +87,8 @@ async function prove(directory: string, seq: number, { first, signed }: Covering
     comparison.add(record, leaf);
     const { tree } = comparison.trees;
     if (tree?.origin !== checkpoint.origin || tree.size > size) continue;
+    // What the file's name says of the tree isn't signed.
+    if (tree.first !== first) return { kind: "refused", problem: differs(directory, checkpoint, `them from seq ${tree.first} on`) };
     hasher.push(leaf);
     if (record.seq === seq) proved = leaf;
   }

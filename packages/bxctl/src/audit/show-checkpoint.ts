@@ -1,6 +1,6 @@
 /** `bxctl audit checkpoint` and `bxctl audit key`: what to keep somewhere else. */
 import { listDayCheckpoints, readCheckpointFile, readListedKeys, readNewestCheckpoint } from "@boxmaker/edge/audit-files";
-import { escapeText, quoteText } from "@boxmaker/proto";
+import { escapeLayoutText, escapeText, quoteText } from "@boxmaker/proto";
 import { type CheckpointNote, readCheckpointNote, writeSignedNote } from "@boxmaker/proto/transparency";
 import type { ExitStatus } from "../process-io.ts";
 import { jsonLine } from "../terminal/json-line.ts";
@@ -17,8 +17,12 @@ export async function showCheckpoint({ directory, out, err, json }: AuditCommand
   const { note, checkpoint } = await withWitnesses(directory, reading.newest);
   const text = writeSignedNote(note);
   const { origin, size, root } = checkpoint;
-  // It is a file for others to read: as it is, but never anything that steers a terminal.
-  out.raw(json ? jsonLine({ origin, size, root, note: text }) : text);
+  if (json) out.raw(jsonLine({ origin, size, root, note: text }));
+  else if (isPrintable(text)) out.raw(text);
+  else {
+    err.line(`bxctl: ${unprintable(directory)}`);
+    return 1;
+  }
   return 0;
 }
 
@@ -32,6 +36,17 @@ export async function showKey({ directory, out, err, json }: AuditCommand): Prom
   }
   out.raw(json ? jsonLine({ key: newest, keys: keys.keys }) : `${escapeText(newest)}\n`);
   return 0;
+}
+
+/** Whether a file for others may be printed as it is: a note may hold lines of whoever can write to the folder, to steer a terminal with. */
+export function isPrintable(text: string): boolean {
+  return escapeLayoutText(text) === text;
+}
+
+/** What is said instead of such a file. */
+export function unprintable(directory: string): string {
+  const what = `the checkpoint in ${quoteText(directory)} holds characters that would steer a terminal`;
+  return `${what}, take it with --json; see docs/runbook.md#checkpoint-damaged`;
 }
 
 function absent(directory: string): string {
