@@ -1,19 +1,25 @@
 /** The records of the audit log from disk, in order, and what the log is at its end. Offline and read-only, also while brokerd writes. */
 import { closeSync, constants, openSync, readFileSync, readSync } from "node:fs";
 import { join } from "node:path";
-import { readAuditEntries } from "@boxmaker/edge/audit-files";
+import { readAuditEntries, readFirstLine, readLastLine } from "@boxmaker/edge/audit-files";
 import {
   AuditChain,
   type AuditRecord,
   type ChainEnd,
+  type ChainHead,
+  dayFileOf,
   escapeText,
   type Hash32,
   LineSplitter,
   type LogFile,
   listLog,
+  millisFromTimestamp,
   phraseBreak,
   quoteText,
+  readRecordLine,
   sha256,
+  type Timestamp,
+  timestampFromMillis,
   unreachable,
 } from "@boxmaker/proto";
 
@@ -69,25 +75,56 @@ function* readChunks(directory: string, { name, bytes }: LogFile): Generator<Uin
   }
 }
 
+/** The files to read, and the record that they go on from where older ones are left out. */
+interface LogSpan {
+  readonly files: readonly LogFile[];
+  readonly after: ChainHead | undefined;
+}
+
+/** Calls that were decided before may be answered or come back later: an ask waits a day at most. */
+const MARGIN_MS = 2 * 24 * 3_600_000;
+
+/** No record is of a later time than its file's day, so older files hold nothing that is wanted. */
+async function spanSince(directory: string, whole: LogSpan, since: Timestamp): Promise<LogSpan> {
+  const from = dayFileOf(timestampFromMillis(Math.max(0, millisFromTimestamp(since) - MARGIN_MS)));
+  const first = whole.files.findIndex(({ name }) => name >= from);
+  const [before, next] = [whole.files[first - 1], whole.files[first]];
+  if (before === undefined || next === undefined) return whole;
+  const last = await readLastLine(directory, before);
+  const following = await readFirstLine(directory, next);
+  if (last === undefined || following === undefined) return whole;
+  const head = readRecordLine(last.content);
+  const follower = readRecordLine(following.content);
+  const hash = sha256(last.content);
+  // A line that turned out to be torn is no record to go on from; the one that says so doesn't name its hash.
+  if (head.kind !== "ok" || follower.kind !== "ok" || follower.value.prev !== hash) return whole;
+  return { files: whole.files.slice(first), after: { seq: head.value.seq, sha256: hash, time: head.value.time } };
+}
+
 /**
  * A log as it was when it was opened. It can be read any number of times, each time from its start and in flat memory; the chain is
  * checked on the way. Reading is synchronous, because what is made of it is a fold that waits for nothing else.
  */
 export class RecordedLog {
   readonly #directory: string;
-  readonly #files: readonly LogFile[];
+  readonly #span: LogSpan;
 
-  private constructor(directory: string, files: readonly LogFile[]) {
+  private constructor(directory: string, span: LogSpan) {
     this.#directory = directory;
-    this.#files = files;
+    this.#span = span;
   }
 
-  /** @throws {UnreadableLogError} where there is no log */
-  static async open(directory: string): Promise<RecordedLog> {
+  /**
+   * Opens the log, all of it unless `since` is given: then older day files are left out where the chain can be taken up behind them.
+   *
+   * @throws {UnreadableLogError} where there is no log
+   */
+  static async open(directory: string, since?: Timestamp): Promise<RecordedLog> {
     try {
       const listing = listLog(await readAuditEntries(directory));
       if (listing.kind === "refused") throw new Error(listing.problem);
-      return new RecordedLog(directory, listing.files);
+      const whole: LogSpan = { files: listing.files, after: undefined };
+      return new RecordedLog(directory, since === undefined ? whole : await spanSince(directory, whole, since));
     } catch (error) {
       throw unreadable(directory, error);
     }
@@ -102,9 +139,10 @@ export class RecordedLog {
     const ready: LogEntry[] = [];
     const chain = new AuditChain((record) => void ready.push({ record, doubtful: false }), {
       onDoubtful: (record) => void ready.push({ record, doubtful: true }),
+      ...(this.#span.after === undefined ? {} : { after: this.#span.after }),
     });
     try {
-      for (const file of this.#files) {
+      for (const file of this.#span.files) {
         const splitter = new LineSplitter((line) => chain.feed(line));
         chain.beginFile(file.name);
         for (const chunk of readChunks(this.#directory, file)) {

@@ -26,6 +26,11 @@ export class RecordFilter {
     this.#options = options;
   }
 
+  /** No older record is wanted. */
+  get since(): Timestamp | undefined {
+    return this.#options.since;
+  }
+
   /** Whether to show the record. Must be asked about every record, also about those that nobody wants to see. */
   takes(record: AuditRecord): boolean {
     const about = this.#aboutOf(record);

@@ -29,7 +29,7 @@ export async function showRecords(command: AuditCommand, flags: FilterFlags): Pr
     return 2;
   }
   try {
-    const log = await RecordedLog.open(directory);
+    const log = await RecordedLog.open(directory, filter.value.since);
     for (const { record, doubtful } of log.entries()) {
       if (filter.value.takes(record)) writeRecord(command, record, doubtful);
     }

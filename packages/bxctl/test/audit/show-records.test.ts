@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { appendFileSync, mkdirSync, symlinkSync } from "node:fs";
+import { appendFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Timestamp } from "@boxmaker/proto";
@@ -83,6 +83,29 @@ test("--since leaves out what is older, though what it opened is still known", a
   using folder = log();
   assert.deepEqual(seqs((await show(folder.path, { since: "2026-01-06T00:00Z" })).out), [6, 7, 8, 9]);
   assert.deepEqual(seqs((await show(folder.path, { since: "2026-01-06T00:00Z", session: "b" })).out), [7]);
+});
+
+test("--since begins to read in the files of that time, so that a long log is no matter, unless they can't be taken up there", async () => {
+  using folder = log()
+    .day("2026-01-20")
+    .add(decided("a", 3, "ask"))
+    .day("2026-01-21")
+    .add(answered(10, "refused"));
+  const since = { since: "2026-01-21T00:00Z", session: "a" };
+  assert.deepEqual(seqs((await show(folder.path, since)).out), [11]);
+  // Only what lies before is damaged, which nothing is read of.
+  const first = join(folder.path, "2026-01-05.jsonl");
+  const before = readFileSync(first);
+  writeFileSync(first, "{}\n");
+  const { status, out } = await show(folder.path, since);
+  assert.deepEqual([status, seqs(out)], [0, [11]]);
+  assert.equal((await show(folder.path, { since: "2026-01-06T00:00Z" })).status, 1);
+  writeFileSync(first, before);
+  const second = join(folder.path, "2026-01-06.jsonl");
+  writeFileSync(second, `${readFileSync(second, "utf8")}{}\n`);
+  const broken = await show(folder.path, since);
+  assert.equal(broken.status, 1);
+  assert.match(broken.err, /#audit-broken\n$/u);
 });
 
 test("--json gives the records as they are in the log, one a line", async () => {
