@@ -49,13 +49,24 @@ function matchedPaths(match: Match): readonly AbsPath[] {
   return match.path === null ? [] : [match.path];
 }
 
+/**
+ * The path, unless it lies in a credential place that nothing names which permits now: then what holds the place, in which it's hidden. A
+ * grant of a key that has expired would else open the key for ever, by way of a grant of the home around it.
+ */
+function aroundCredentials(path: AbsPath, permitted: readonly AbsPath[]): AbsPath {
+  const place = credentialPlaceOf(path);
+  const holding = permitted.filter((other) => holdsPath(other, path));
+  if (place === undefined || holding.length === 0 || holding.some((other) => holdsPath(place, other))) return path;
+  return holding.reduce((longest, other) => (other.length > longest.length ? other : longest));
+}
+
 function mountsOf(call: ToolCall, named: Match, permitting: readonly Match[]): readonly Mount[] {
   switch (call.tool) {
     case "read_file":
     case "write_file": {
       const permitted = permitting.flatMap(matchedPaths);
       const [path] = matchedPaths(named).flatMap((matched) => permittedPart(matched, permitted));
-      return path === undefined ? [] : [{ path, writable: call.tool === "write_file" }];
+      return path === undefined ? [] : [{ path: aroundCredentials(path, permitted), writable: call.tool === "write_file" }];
     }
     case "shell": {
       const permitted = permitting.flatMap(({ loaded }) => loaded.grant.paths);
@@ -78,16 +89,21 @@ function hostsOf(call: ToolCall, named: Match, permitting: readonly Match[]): re
   return unique(named.loaded.grant.hosts.flatMap((pattern) => permittedHosts(pattern, permitted)));
 }
 
-/** The credential place that a file tool asks for, where it lies deeper than the usual ones and the grant doesn't name it. */
-function askedCredential(call: ToolCall, mount: AbsPath, grant: Grant): readonly AbsPath[] {
+/** The credential place that a file tool asks for, where it lies deeper than the usual ones and isn't `shown`. */
+function askedCredential(call: ToolCall, mount: AbsPath, shown: readonly AbsPath[]): readonly AbsPath[] {
   const asked = call.tool === "read_file" || call.tool === "write_file" ? credentialPlaceOf(call.arguments.path) : undefined;
-  if (asked === undefined || !isProperParent(mount, asked) || grant.paths.includes(asked)) return [];
+  if (asked === undefined || !isProperParent(mount, asked) || shown.includes(asked)) return [];
   return credentialPlacesBelow(mount).includes(asked) ? [] : [asked];
 }
 
-/** The usual credential places below the mounts that the grant names itself. */
-function exposedPlaces(mounts: readonly Mount[], grant: Grant): readonly AbsPath[] {
-  return outermost(mounts.flatMap(({ path }) => credentialPlacesBelow(path)).filter((place) => grant.paths.includes(place)));
+/** What the named grant names itself, as far as a grant that permits now does: nothing is shown by one that has expired. */
+function shownPaths(named: Grant, permitting: readonly Match[]): readonly AbsPath[] {
+  return named.paths.filter((path) => permitting.some(({ loaded }) => loaded.grant.paths.includes(path)));
+}
+
+/** The usual credential places below the mounts that are `shown`. */
+function exposedPlaces(mounts: readonly Mount[], shown: readonly AbsPath[]): readonly AbsPath[] {
+  return outermost(mounts.flatMap(({ path }) => credentialPlacesBelow(path)).filter((place) => shown.includes(place)));
 }
 
 function hasParentIn(path: AbsPath, all: ReadonlySet<string>): boolean {
@@ -110,14 +126,15 @@ export function outermost(paths: readonly AbsPath[]): readonly AbsPath[] {
  */
 export function planRun(call: ToolCall, named: Match, permitting: readonly Match[], grants: GrantIndex, box: BoxKind): RunPlan {
   const mounts = mountsOf(call, named, permitting);
-  const masked = mounts.flatMap(({ path }) => [...askedCredential(call, path, named.loaded.grant), ...grants.deniedBelow(path)]);
+  const shown = shownPaths(named.loaded.grant, permitting);
+  const masked = mounts.flatMap(({ path }) => [...askedCredential(call, path, shown), ...grants.deniedBelow(path)]);
   // In the order of the schema's keys, which is that of the digest.
   return Object.freeze({
     runtime: box.runtime,
     image: box.image,
     mounts: Object.freeze(mounts.map((mount) => Object.freeze(mount))),
     masked: Object.freeze(outermost(masked)),
-    exposed: Object.freeze(exposedPlaces(mounts, named.loaded.grant)),
+    exposed: Object.freeze(exposedPlaces(mounts, shown)),
     host_exec: permitting.every(({ loaded }) => loaded.grant.hostExec),
     hosts: Object.freeze(hostsOf(call, named, permitting)),
   });

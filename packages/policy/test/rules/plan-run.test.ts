@@ -97,6 +97,39 @@ describe("the plan of a call that is named for a grant which permits nothing now
     assert.deepEqual(hosts(["*.example.com"]), ["*.example.com"]);
   });
 
+  test("opens no credential place that only a grant names which has expired, is spent or is above its max_taint", () => {
+    const home = { id: "home", paths: ["/home/me"], label: "secret" };
+    const key = { id: "key", paths: ["/home/me/.ssh"], label: "secret" };
+    const lapsed: readonly (readonly [GrantFields, StateFields])[] = [
+      [{ expires: EARLIER }, {}],
+      [{ uses: 1 }, { spent: { key: 1 } }],
+      [{ max_taint: "public" }, { taint: "private" }],
+      [{ mode: "ask", expires: EARLIER }, {}],
+    ];
+    for (const [fields, now] of lapsed) {
+      const grants = [home, { ...key, ...fields }];
+      assert.deepEqual(mountsOf(read("/home/me/.ssh/id"), grants, now), ["/home/me ro"]);
+      const plan = planOf(
+        ask(
+          read("/home/me/.ssh/id"),
+          grants.map((each) => grant(each)),
+          now,
+        ),
+      );
+      assert.ok(hiddenPaths(plan).includes(path("/home/me/.ssh")));
+    }
+    assert.deepEqual(mountsOf(read("/home/me/.ssh/id"), [home, key]), ["/home/me/.ssh ro"]);
+    const deep = [home, { ...key, paths: ["/home/me/app/.env"], expires: EARLIER }];
+    assert.deepEqual(mountsOf(read("/home/me/app/.env"), deep), ["/home/me ro"]);
+    assert.ok(maskedOf(read("/home/me/app/.env"), deep).includes(path("/home/me/app/.env")));
+  });
+
+  test("shows no credential place beside what is asked for that only such a grant names", () => {
+    const old = { ...expiredAsk, paths: ["/home/me", "/home/me/.ssh"] };
+    const grants = [grant(old), grant({ id: "now", paths: ["/home/me"] })];
+    assert.deepEqual(planOf(ask(read("/home/me/a"), grants)).exposed, []);
+  });
+
   test("gives an auto grant that has expired no mounts though it has the lower id", () => {
     const grants = [
       { id: "a", tool: "shell", paths: ["/srv/a", "/srv/c"], expires: EARLIER },
