@@ -1,8 +1,8 @@
 /** Rules of validity between the files of a set, which can be told without the disk. */
-import { AbsPath, type DataClass, type GrantProblem, isAbove, isProperParent, type PathLabel, quoteText } from "@boxmaker/proto";
+import { AbsPath, type DataClass, type GrantProblem, isAbove, isProperParent, quoteText } from "@boxmaker/proto";
 import { TOOL_DEFAULTS } from "../rules/grant.ts";
 import { reservedPlaceAt } from "../rules/mountable-path.ts";
-import { ownerLabels } from "../rules/path-labels.ts";
+import { ownerLabels, type TreeLabel } from "../rules/path-labels.ts";
 import type { ParsedGrantFile } from "./parse-grant-file.ts";
 
 /** A file of the set: its name, and what it says. */
@@ -78,7 +78,7 @@ function findOwn(uses: readonly PathUse[], reserved: readonly AbsPath[]): readon
 }
 
 /** A box mounts all of a shell grant's paths: its results are as confidential as any of them. */
-function findLowLabels(uses: readonly PathUse[], owner: readonly PathLabel[]): readonly GrantProblem[] {
+function findLowLabels(uses: readonly PathUse[], owner: readonly TreeLabel[]): readonly GrantProblem[] {
   return uses.flatMap((use) => {
     const { tool, mode, label = TOOL_DEFAULTS.shell.label } = use.in.parsed.parts;
     if (tool !== "shell" || mode === "deny" || mode === undefined) return [];
@@ -102,7 +102,7 @@ function lowLabel(path: AbsPath, tree: AbsPath, taint: DataClass): string {
 /** Problems between the files of a set; `labels` are the owner's, `reserved` are the box's own places. */
 export function checkGrantSet(
   all: readonly NamedGrantFile[],
-  labels: readonly PathLabel[],
+  labels: readonly TreeLabel[],
   reserved: readonly AbsPath[],
 ): readonly GrantProblem[] {
   const uses = pathUses(all);

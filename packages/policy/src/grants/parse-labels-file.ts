@@ -1,7 +1,8 @@
 /** `labels.toml`: trees that the owner knows to be secret, or to hold what strangers wrote. */
 import { parseToml, type TomlPath, type TomlProblem } from "@boxmaker/edge/toml";
-import { AbsPath, DataClass, type PathLabel, quoteText } from "@boxmaker/proto";
+import { AbsPath, DataClass, quoteText } from "@boxmaker/proto";
 import { z } from "zod";
+import type { TreeLabel } from "../rules/path-labels.ts";
 
 const Tree = z
   .strictObject({ path: AbsPath, label: DataClass.optional(), untrusted: z.boolean().optional() })
@@ -17,9 +18,14 @@ export type LabelsFile = z.infer<typeof LabelsFile>;
 
 /** What the file says, in its order; with any problem it says nothing. */
 export interface ParsedLabelsFile {
-  readonly labels: readonly PathLabel[];
+  readonly labels: readonly TreeLabel[];
   readonly problems: readonly TomlProblem[];
   readonly lineOf: (path: TomlPath) => number;
+}
+
+function labelOf({ path, label, untrusted = false }: LabelsFile["trees"][number]): TreeLabel {
+  const said = { path, label: Object.freeze({ taint: label ?? "public", untrusted }) };
+  return Object.freeze(label === undefined ? { ...said, isClassUnsaid: true } : said);
 }
 
 /** Reads the file. All problems that can be told from it alone are found at once. */
@@ -41,8 +47,6 @@ export function parseLabelsFile(text: string): ParsedLabelsFile {
       problem: `trees.${index}.path: ${quoteText(path)} is also in line ${at}`,
     });
   }
-  const labels = value.trees.map(({ path, label, untrusted }) =>
-    Object.freeze({ path, label: Object.freeze({ taint: label ?? "public", untrusted: untrusted ?? false }) }),
-  );
+  const labels = value.trees.map(labelOf);
   return { labels: problems.length === 0 ? labels : [], problems, lineOf };
 }

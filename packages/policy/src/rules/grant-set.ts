@@ -1,7 +1,8 @@
 /** All rules of the owner at one moment, or everything that is wrong with them. */
-import type { AbsPath, DataClass, GrantProblem, Hash32, PathLabel, ToolName } from "@boxmaker/proto";
+import type { AbsPath, DataClass, GrantProblem, Hash32, ToolName } from "@boxmaker/proto";
 import type { Effect } from "./effect.ts";
 import type { LoadedGrant } from "./grant.ts";
+import type { TreeLabel } from "./path-labels.ts";
 
 /**
  * The files beside the grants directory that the set is made of, as {@link SetFile} and records name them, wherever the configuration
@@ -47,7 +48,7 @@ export interface ValidGrantSet {
   /** Tools that aren't in it are denied where no grant permits. */
   readonly otherwise?: ReadonlyMap<ToolName, Otherwise>;
   /** The owner's labels of trees: they join what is read there. */
-  readonly labels?: readonly PathLabel[];
+  readonly labels?: readonly TreeLabel[];
   /** All files that make up the set, in the order of their names: what `grants_changed` records. */
   readonly files: readonly SetFile[];
 }

@@ -13,13 +13,20 @@ import { credentialPlaceOf } from "./credential-places.ts";
 
 const SECRET: Label = Object.freeze({ taint: "secret", untrusted: false });
 
+/** The owner's label of a tree. */
+export interface TreeLabel extends PathLabel {
+  /** The owner says nothing of its class, only that strangers' words lie there: then it takes no class back. */
+  readonly isClassUnsaid?: true;
+}
+
 /** What the owner says of a place: what a broader tree says isn't about the credentials in it. */
-function isSaidOtherwise(place: AbsPath, path: AbsPath, owner: readonly PathLabel[]): boolean {
-  return owner.some((tree) => holdsPath(place, tree.path) && holdsPath(tree.path, path));
+function isSaidOtherwise(place: AbsPath, path: AbsPath, owner: readonly TreeLabel[]): boolean {
+  const telling = owner.filter(({ isClassUnsaid }) => isClassUnsaid !== true);
+  return telling.some((tree) => holdsPath(place, tree.path) && holdsPath(tree.path, path));
 }
 
 /** A credential place is secret, though nothing of ours has written there, unless the owner says otherwise. */
-function labelOfPlace(path: AbsPath, owner: readonly PathLabel[]): readonly PathLabel[] {
+function labelOfPlace(path: AbsPath, owner: readonly TreeLabel[]): readonly PathLabel[] {
   const place = credentialPlaceOf(path);
   return place === undefined || isSaidOtherwise(place, path, owner) ? [] : [{ path: place, label: SECRET }];
 }
@@ -30,7 +37,7 @@ function labelsAround(path: AbsPath, labels: readonly PathLabel[]): readonly Pat
 }
 
 /** What the owner says of a path, its parents and everything under it, with what holds of credential places. */
-export function ownerLabels(path: AbsPath, owner: readonly PathLabel[]): readonly PathLabel[] {
+export function ownerLabels(path: AbsPath, owner: readonly TreeLabel[]): readonly PathLabel[] {
   return [...labelsAround(path, owner), ...labelOfPlace(path, owner)];
 }
 
@@ -49,7 +56,7 @@ export function labelsRead(
   call: ToolCall,
   mounts: readonly Mount[],
   labels: readonly PathLabel[],
-  owner: readonly PathLabel[],
+  owner: readonly TreeLabel[],
 ): readonly PathLabel[] {
   const around = (path: AbsPath): readonly PathLabel[] => [...labelsAround(path, labels), ...ownerLabels(path, owner)];
   switch (call.tool) {

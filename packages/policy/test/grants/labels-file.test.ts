@@ -1,7 +1,11 @@
 /** What `labels.toml` may say, line by line. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { setFromTexts } from "../../src/grants/assemble-set.ts";
 import { parseLabelsFile } from "../../src/grants/parse-labels-file.ts";
+import { decide } from "../../src/rules/decide.ts";
+import { LABELS_FILE } from "../../src/rules/grant-set.ts";
+import { BOX, NOW, read, state } from "../rules/support.ts";
 
 test("parseLabelsFile() reads every tree, in its order", () => {
   const { labels, problems } = parseLabelsFile(`
@@ -19,9 +23,21 @@ untrusted = true
   assert.deepEqual(problems, []);
   assert.deepEqual(labels, [
     { path: "/home/me/tax", label: { taint: "secret", untrusted: false } },
-    { path: "/home/me/Downloads", label: { taint: "public", untrusted: true } },
+    { path: "/home/me/Downloads", label: { taint: "public", untrusted: true }, isClassUnsaid: true },
     { path: "/home/me/mail", label: { taint: "private", untrusted: true } },
   ]);
+});
+
+test("a tree that is only said to hold strangers' words takes no secret back, one whose class is said does", () => {
+  const text = 'id = "read"\ntool = "read_file"\nmode = "auto"\n[constraints]\npaths = ["/home/me/.mozilla"]\n';
+  const profile = { file: "read.toml", text };
+  const labelBy = (said: string): unknown => {
+    const trees = `[[trees]]\npath = "/home/me/.mozilla/firefox"\n${said}\n`;
+    const set = setFromTexts([profile, { file: LABELS_FILE, text: trees }], []);
+    return decide(read("/home/me/.mozilla/firefox/a"), set, state({}), NOW, BOX).record.label;
+  };
+  assert.deepEqual(labelBy("untrusted = true"), { taint: "secret", untrusted: true });
+  assert.deepEqual(labelBy('untrusted = true\nlabel = "public"'), { taint: "private", untrusted: true });
 });
 
 test("parseLabelsFile() takes an empty file for no labels", () => {
