@@ -79,7 +79,7 @@ export class OwnerActs {
     const id = sessionGrants.nextId(grants);
     const expires = timestampFromMillis(millisFromTimestamp(now()) + SESSION_GRANT_MS);
     const text = sessionGrantText({ id, session, tool, scope, uses, expires });
-    const checked = sessionGrants.check(grants, session, `session grant ${id}`, text);
+    const checked = sessionGrants.check(grants, `session grant ${id}`, text);
     if (checked.kind === "invalid") return checked;
     const { loaded } = checked;
     try {

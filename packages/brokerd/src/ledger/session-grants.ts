@@ -54,10 +54,15 @@ export class SessionGrants {
     return [...this.#entries.values()].filter((entry) => entry.session === session).map(({ loaded }) => loaded);
   }
 
-  /** Checks the text of a new one against the files and the session's other ones. */
-  check(set: ValidGrants, session: SessionId, file: string, text: string): AddedGrant {
-    const combined = this.addTo(set, session);
-    return combined.kind === "valid" ? this.#check(combined, file, text) : combined;
+  /**
+   * Checks the text of a new one against the files and all that are in force, those of other sessions included: what one session's box
+   * may write mustn't hold what another's mounts.
+   */
+  check(set: ValidGrants, file: string, text: string): AddedGrant {
+    // Those that don't fit the files any more end first: nobody else is to be refused for them.
+    for (const session of new Set([...this.#entries.values()].map((entry) => entry.session))) this.addTo(set, session);
+    const given = [...this.#entries.values()].map(({ loaded }) => loaded);
+    return this.#check({ ...set, grants: [...set.grants, ...given] }, file, text);
   }
 
   /** Puts a grant in force, in the step that records it. */

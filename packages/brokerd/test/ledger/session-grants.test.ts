@@ -1,7 +1,9 @@
 /** Grants of one session: what they permit, how they end, and that nothing is decided by one that has ended. */
 import assert from "node:assert/strict";
-import { mkdirSync, symlinkSync } from "node:fs";
+import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { test } from "node:test";
+import { replay } from "@boxmaker/policy/analysis";
+import { setFromTexts } from "@boxmaker/policy/grants";
 import { SessionId, sha256 } from "@boxmaker/proto";
 import { SESSION_GRANT_MS } from "../../src/ledger/owner-acts.ts";
 import { SessionStates } from "../../src/ledger/session-states.ts";
@@ -78,6 +80,63 @@ test("a grant of a session is held to every rule that a file is held to, and ref
   }
   assert.deepEqual(files.events("session_grant"), []);
   assert.deepEqual(await rig.read().outcome, NO_GRANT);
+});
+
+test("a grant of a session may not lie inside what a grant of another session lets a box write, nor the other way round", async () => {
+  using files = new BoxFiles();
+  mkdirSync(files.at("work/inner"));
+  await using rig = await Rig.open(files);
+  const shell = rig.allow("shell", files.at("work"), { session: "other" });
+  await given(shell);
+  const inner = files.at("work/inner");
+  assert.match(
+    (await problems(rig, "read_file", inner)).join("\n"),
+    /which session grant session-1 lets a box write and put links in/u,
+  );
+  shell.leave();
+  await given(rig.allow("read_file", inner));
+  assert.match(
+    (await problems(rig, "shell", files.at("work"), { session: "other" })).join("\n"),
+    /lets a box write and put links in/u,
+  );
+  await given(rig.allow("shell", files.at("notes"), { session: "other" }));
+});
+
+test("nobody is refused for another session's grant that doesn't fit the files any more: that one ends", async () => {
+  using files = new BoxFiles();
+  mkdirSync(files.at("notes/inner"));
+  await using rig = await Rig.open(files);
+  const stale = await rig.allow("read_file", files.at("notes/inner"), { session: "other" }).allowing;
+  assert.ok(stale.kind === "given");
+  files.grant("write", "write_file", "auto");
+  await given(rig.allow("read_file", files.at("work")));
+  assert.equal(await stale.held.ended, "invalid");
+});
+
+test("T6 holds while sessions have grants of their own: each decision is taken again by the grants of its session", async () => {
+  using files = new BoxFiles();
+  files.grant("read", "read_file", "auto", "", [files.at("work")]);
+  await using rig = await Rig.open(files);
+  await given(rig.allow("write_file", files.at("notes"), { session: "one" }));
+  await given(rig.allow("read_file", files.at("notes"), { session: "two" }));
+  for (const session of ["one", "two", "three"]) {
+    await rig.read("a", { session, call: 1 }).outcome;
+    await rig.write("a", { session, call: 2 }).outcome;
+  }
+  const asked: string[] = [];
+  const kept = (kind: string, hash: string): string => readFileSync(files.at(`audit/${kind}/${hash}`), "utf8");
+  const { decided, changed, skipped } = replay(files.records(), {
+    textOf: (hash) => kept("blobs", hash),
+    setOf: (listed) => {
+      asked.push(listed.map(({ file }) => file).join(" "));
+      return setFromTexts(
+        listed.map(({ file, sha256: hash }) => ({ file, text: kept("grants", hash) })),
+        [],
+      );
+    },
+  });
+  assert.deepEqual([decided, changed, skipped], [6, [], []]);
+  assert.deepEqual(asked.toSorted(), ["read.toml", "read.toml session grant session-1", "read.toml session grant session-2"]);
 });
 
 test("while the owner's files are invalid there is no grant of a session, and one that is in force permits nothing", async () => {

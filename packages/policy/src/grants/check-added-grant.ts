@@ -19,14 +19,14 @@ export interface AddedGrantOptions {
   readonly files?: GrantFiles;
 }
 
-const parsedSets = new WeakMap<readonly LoadedGrant[], readonly NamedGrantFile[]>();
+const parsedGrants = new WeakMap<LoadedGrant, NamedGrantFile>();
 
-/** The files of a set, parsed once: a set stays in force for many additions. */
-function filesOf(grants: readonly LoadedGrant[]): readonly NamedGrantFile[] {
-  const known = parsedSets.get(grants);
+/** The file of a grant, parsed once: it stays in force for many additions. */
+function fileOf(loaded: LoadedGrant): NamedGrantFile {
+  const known = parsedGrants.get(loaded);
   if (known !== undefined) return known;
-  const parsed = grants.map(({ file, text }) => ({ shown: file, parsed: parseGrantFile(text) }));
-  parsedSets.set(grants, parsed);
+  const parsed = { shown: loaded.file, parsed: parseGrantFile(loaded.text) };
+  parsedGrants.set(loaded, parsed);
   return parsed;
 }
 
@@ -42,7 +42,7 @@ export function checkAddedGrant(
   const added = { shown: file, parsed };
   const problems = [
     ...own,
-    ...checkGrantSet([...filesOf(set.grants), added], set.labels ?? [], realPlaces(forbidden, files)),
+    ...checkGrantSet([...set.grants.map(fileOf), added], set.labels ?? [], realPlaces(forbidden, files)),
     ...checkPlaces([added], undefined, files),
   ];
   if (problems.length > 0 || parsed.whole === undefined) return { kind: "invalid", problems: sortProblems(problems) };
