@@ -211,6 +211,7 @@ function openLedger(config: Config, { audit, states, runtime, clock, events, adm
     admission,
     box: { runtime: runtime.name, image: runtime.image },
     maxBoxes: config.runner?.max_boxes ?? NO_RUNNER_BOXES,
+    mayStillWrite: (path) => runtime.mayWrite(path),
     clock,
     newSession: () => newSession(config),
     keepGrant: (hash, text) => audit.keepGrant(hash, text),

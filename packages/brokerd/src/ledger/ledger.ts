@@ -17,6 +17,7 @@ import {
 } from "@boxmaker/policy";
 import type { GrantStore } from "@boxmaker/policy/grants";
 import {
+  type AbsPath,
   ApprovalId,
   AuditSeq,
   type DenialReason,
@@ -28,6 +29,7 @@ import {
   type Timestamp,
   timestampFromMillis,
 } from "@boxmaker/proto";
+import type { BoxReach } from "../runner/box-reach.ts";
 import type { Admission } from "./admission.ts";
 import { approvalEvent } from "./approval-event.ts";
 import { GrantsInForce } from "./grants-in-force.ts";
@@ -53,6 +55,8 @@ export interface LedgerOptions extends RecorderOptions {
   readonly keepGrant: (sha256: Hash32, text: string) => Promise<void>;
   /** Told what each decision found, so that problems are printed. Must not throw. */
   readonly onGrants: (grants: GrantSet) => void;
+  /** Whether a box that has answered may write there still. */
+  readonly mayStillWrite: (path: AbsPath) => boolean;
   /** Checks a grant of `allow` against the owner's files as one of them is checked. */
   readonly checkAdded: CheckAdded;
 }
@@ -87,6 +91,7 @@ export class Ledger {
     this.owner = new OwnerActs({
       recorder: this.#recorder,
       running: this.#running,
+      mayStillWrite: options.mayStillWrite,
       sessionGrants: this.#sessionGrants,
       currentGrants: () => this.#currentGrants(),
       grants: () => this.grants(),
@@ -144,7 +149,7 @@ export class Ledger {
 
   /**
    * Decides a request and records the decision; an allowed one raises the state and spends the use in the same step. Waits while a box
-   * of another session has a mount that this one would share.
+   * of another session has a mount that this one would share, or an earlier one of this session could carry away what this one writes.
    *
    * Every failure to record is a denial, `audit_unavailable`, and stops the ledger. A call of another origin's session, or of a number that
    * its session has used, isn't decided.
@@ -168,7 +173,7 @@ export class Ledger {
       const isKnown = this.states.session(session) !== undefined;
       // Such a session isn't opened either: whoever makes them up mustn't fill the log's state.
       if (!isKnown && !this.#options.admission.mayOpen) return this.#recordUnopened(request, deny(decided, "throttled"));
-      const obstacle = verdict.kind === "allowed" ? this.#running.obstacle(session, verdict.decision.run.mounts) : undefined;
+      const obstacle = verdict.kind === "allowed" ? this.#running.obstacle(reachOf(verdict.decision)) : undefined;
       if (obstacle === undefined) return this.#record(request, verdict, state);
       await waitForEither(obstacle, [signal, this.#options.admission.stopping]);
     }
@@ -191,8 +196,7 @@ export class Ledger {
       const verdict = redecide(waiting, set, state, this.now(), this.box);
       if (verdict.kind === "changed") return { kind: "changed", ask: verdict.ask };
       const admitted = this.#admit(waiting.session, verdict);
-      const obstacle =
-        admitted.kind === "allowed" ? this.#running.obstacle(waiting.session, admitted.decision.run.mounts) : undefined;
+      const obstacle = admitted.kind === "allowed" ? this.#running.obstacle(reachOf(admitted.decision)) : undefined;
       if (obstacle === undefined) return take() ? this.#recordApproval(id, waiting, admitted, who, state) : { kind: "taken" };
       await waitForEither(obstacle, [this.#options.admission.stopping]);
     }
@@ -325,7 +329,7 @@ export class Ledger {
   }
 
   #dispatch(seq: AuditSeq, decision: Decision, mode: "allowed" | "ask"): Dispatch {
-    return { kind: "run", seq, decision, mode, release: this.#running.enter(decision.session, decision.run.mounts) };
+    return { kind: "run", seq, decision, mode, release: this.#running.enter(reachOf(decision)) };
   }
 
   /** The grants as they are on disk, recorded where they have changed. `undefined` where that failed. */
@@ -351,4 +355,8 @@ export class Ledger {
     const { states } = this;
     return { label, origin, ceiling, usesSpent: (grant) => states.usesSpent(grant), pathLabels: states.pathLabels };
   }
+}
+
+function reachOf({ session, run: { mounts }, after }: Decision): BoxReach {
+  return { session, mounts, after };
 }

@@ -24,6 +24,8 @@ import { type SessionState, stateAt } from "./session-states.ts";
 export interface OwnerActsOptions {
   readonly recorder: Recorder;
   readonly running: RunningBoxes;
+  /** Whether a box that has answered, and so counts as ended, may write there for a moment more. */
+  readonly mayStillWrite: (path: AbsPath) => boolean;
   readonly sessionGrants: SessionGrants;
   /** The owner's grants, kept and recorded; undefined where that failed. */
   readonly currentGrants: () => Promise<GrantSet | undefined>;
@@ -156,10 +158,10 @@ export class OwnerActs {
    * label.
    */
   async resetLabel(path: AbsPath): Promise<"reset" | "busy" | "unrecorded"> {
-    const { recorder, running, currentGrants } = this.#options;
+    const { recorder, running, mayStillWrite, currentGrants } = this.#options;
     const grants = await currentGrants();
     if (grants === undefined || recorder.stopped) return "unrecorded";
-    if (running.mayWrite(path)) return "busy";
+    if (running.mayWrite(path) || mayStillWrite(path)) return "busy";
     const stored = recorder.states.pathLabels.filter((entry) => holdsPath(path, entry.path));
     const before = stored.reduce((label, entry) => joinLabel(label, entry.label), BOTTOM);
     const after = ownerLabel(grants, path) ?? BOTTOM;

@@ -1,17 +1,18 @@
 /**
- * Keeps two boxes that share a path, of which one may write, from running at the same time for different sessions, and more boxes than
- * the machine can take from running at all.
+/**
+ * Keeps two boxes that share a path, of which one may write, from running at the same time for different sessions; a box from being handed,
+ * through such a path, what its session has seen since it began, which it could carry to a path whose label is an older one; and more
+ * boxes than the machine can take from running at all.
  */
-import { type AbsPath, holdsPath, type Mount, type SessionId } from "@boxmaker/proto";
+import type { AbsPath, Mount } from "@boxmaker/proto";
+import { type BoxReach, carriesAway, overlap } from "../runner/box-reach.ts";
 
-interface RunningBox {
-  readonly session: SessionId;
-  readonly mounts: readonly Mount[];
+interface RunningBox extends BoxReach {
   readonly ended: Promise<void>;
 }
 
 function collide(a: Mount, b: Mount): boolean {
-  return (a.writable || b.writable) && (holdsPath(a.path, b.path) || holdsPath(b.path, a.path));
+  return (a.writable || b.writable) && overlap(a, b);
 }
 
 export class RunningBoxes {
@@ -26,15 +27,16 @@ export class RunningBoxes {
     this.#share = Math.ceil(max / 2);
   }
 
-  /** What has to end before a box with these mounts may start for this session: a promise of it, or nothing. */
-  obstacle(session: SessionId, mounts: readonly Mount[]): Promise<void> | undefined {
+  /** What has to end before this box may start: a promise of it, or nothing. */
+  obstacle(next: BoxReach): Promise<void> | undefined {
     let own = 0;
     for (const box of this.#boxes) {
-      if (box.session === session) {
-        own++;
-        continue;
-      }
-      if (box.mounts.some((theirs) => mounts.some((ours) => collide(theirs, ours)))) return box.ended;
+      const isOwn = box.session === next.session;
+      if (isOwn) own++;
+      const isInTheWay = isOwn
+        ? carriesAway(box, next)
+        : box.mounts.some((theirs) => next.mounts.some((ours) => collide(theirs, ours)));
+      if (isInTheWay) return box.ended;
     }
     // Whoever waits is woken in the order in which they came.
     return this.#boxes.size < this.#max && own < this.#share ? undefined : this.#oneEnded.promise;
@@ -45,9 +47,9 @@ export class RunningBoxes {
    *
    * @returns the function that gives them free again, to be called once the box has ended; more calls do nothing
    */
-  enter(session: SessionId, mounts: readonly Mount[]): () => void {
+  enter({ session, mounts, after }: BoxReach): () => void {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const box: RunningBox = { session, mounts, ended: promise };
+    const box: RunningBox = { session, mounts, after, ended: promise };
     this.#boxes.add(box);
     return () => {
       if (!this.#boxes.delete(box)) return;

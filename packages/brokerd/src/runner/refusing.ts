@@ -8,6 +8,9 @@ export const refusingRuntime: Runtime = {
   async run(): Promise<RunOutcome> {
     return { kind: "error", code: "no_runner", detail: "no runner is configured" };
   },
+  mayWrite(): boolean {
+    return false;
+  },
   async [Symbol.asyncDispose](): Promise<void> {
     // Nothing runs, so nothing has to be ended.
   },

@@ -1,7 +1,7 @@
 /** What a box is made from: sealed, and built from a decision alone. */
 
 import { type Decision, hiddenPaths, isDecision } from "@boxmaker/policy";
-import type { AbsPath, CallId, HostPattern, RunPlan, SessionId, ToolCall } from "@boxmaker/proto";
+import type { AbsPath, CallId, HostPattern, Label, RunPlan, SessionId, ToolCall } from "@boxmaker/proto";
 import { lookAt, type MountSource } from "./mount-source.ts";
 
 /** A mount, and what was at its path when the spec was built. */
@@ -16,6 +16,7 @@ const SEAL: unique symbol = Symbol("run-spec");
 class SealedRunSpec {
   readonly #session: SessionId;
   readonly #call: CallId;
+  readonly #after: Label;
   readonly #request: ToolCall;
   readonly #plan: RunPlan;
   readonly #mounts: readonly RunMount[];
@@ -25,6 +26,7 @@ class SealedRunSpec {
     if (seal !== SEAL) throw new TypeError("a RunSpec is built from a decision only");
     this.#session = decision.session;
     this.#call = decision.call;
+    this.#after = decision.after;
     this.#request = decision.request;
     this.#plan = decision.run;
     this.#masked = Object.freeze(hiddenPaths(decision.run));
@@ -44,6 +46,11 @@ class SealedRunSpec {
 
   get call(): CallId {
     return this.#call;
+  }
+
+  /** The session's state once the call was let run. */
+  get after(): Label {
+    return this.#after;
   }
 
   get request(): ToolCall {

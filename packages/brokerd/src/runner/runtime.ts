@@ -1,5 +1,5 @@
 /** What runs one decided call: the seam between the decision and a sandbox. */
-import type { RuntimeName } from "@boxmaker/proto";
+import type { AbsPath, RuntimeName } from "@boxmaker/proto";
 import type { RunSpec } from "./run-spec.ts";
 
 /** Why a call has no result of its tool. */
@@ -47,4 +47,6 @@ export interface Runtime extends AsyncDisposable {
    * Aborting `signal` kills the box and answers `cancelled`.
    */
   run(spec: RunSpec, options: { readonly signal: AbortSignal }): Promise<RunOutcome>;
+  /** Whether a box may still write the path, something below it, or a parent of it: one that has answered may not have ended. */
+  mayWrite(path: AbsPath): boolean;
 }

@@ -1,6 +1,7 @@
 /** What the runtimes with boxes have in common: check the spec, lay out the box, start it, see it to its end. */
-import { BoxRun, encodeMessage, holdsPath, type RuntimeName } from "@boxmaker/proto";
+import { type AbsPath, BoxRun, encodeMessage, type RuntimeName } from "@boxmaker/proto";
 import { type Launch, startBox } from "./box-process.ts";
+import { carriesAway, overlap } from "./box-reach.ts";
 import { type Layer, type Layering, layOut } from "./layers.ts";
 import { isRunSpec, type RunSpec } from "./run-spec.ts";
 import { type RunnerConfig, timeLimitMs } from "./runner-config.ts";
@@ -74,18 +75,20 @@ export class SandboxRuntime implements Runtime {
     return box.answer;
   }
 
+  /** Whether a box that may write there has not ended yet, though it may have answered. */
+  mayWrite(path: AbsPath): boolean {
+    return [...this.#live].some(({ spec }) => spec.mounts.some((mount) => mount.writable && overlap(mount, { path })));
+  }
+
   /**
    * Waits for boxes that share a path with this one, may write it and have answered but not ended: a command can forge the answer
-   * of its own box and run on for a moment.
+   * of its own box and run on for a moment. Of the own session only for those that could carry away what this one writes.
    */
   async #othersGone(spec: RunSpec): Promise<void> {
-    const clashing = [...this.#live].filter(
-      (live) =>
-        live.spec.session !== spec.session &&
-        live.spec.mounts.some(
-          (theirs) =>
-            theirs.writable && spec.mounts.some((ours) => holdsPath(theirs.path, ours.path) || holdsPath(ours.path, theirs.path)),
-        ),
+    const clashing = [...this.#live].filter(({ spec: other }) =>
+      other.session === spec.session
+        ? carriesAway(other, spec)
+        : other.mounts.some((theirs) => theirs.writable && spec.mounts.some((ours) => overlap(theirs, ours))),
     );
     await Promise.all(clashing.map(({ ended }) => ended));
   }

@@ -1,5 +1,5 @@
 /** A runtime that runs nothing: it keeps what it was given and answers what a test says. */
-import type { RuntimeName } from "@boxmaker/proto";
+import { type AbsPath, holdsPath, type RuntimeName } from "@boxmaker/proto";
 import type { RunSpec } from "../../src/runner/run-spec.ts";
 import type { RunOutcome, Runtime } from "../../src/runner/runtime.ts";
 
@@ -10,6 +10,8 @@ export class RecordingRuntime implements Runtime {
   readonly image = null;
   readonly runs: RunSpec[] = [];
   running = 0;
+  /** Paths that a box which has answered may write still. */
+  lingering: readonly AbsPath[] = [];
   /** What becomes of a run. */
   answer: (spec: RunSpec, signal: AbortSignal) => RunOutcome | Promise<RunOutcome> = () => DONE;
 
@@ -21,6 +23,10 @@ export class RecordingRuntime implements Runtime {
     } finally {
       this.running--;
     }
+  }
+
+  mayWrite(path: AbsPath): boolean {
+    return this.lingering.some((at) => holdsPath(at, path) || holdsPath(path, at));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}

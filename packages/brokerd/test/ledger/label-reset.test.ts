@@ -77,6 +77,19 @@ test("nothing is reset where a box that may write there runs, in whatever sessio
   );
 });
 
+test("nothing is reset where a box may write that has answered and not ended: a command can forge its answer and run on", async () => {
+  using files = new BoxFiles();
+  grants(files);
+  await using rig = await Rig.open(files, { opening: SECRET });
+  await taintedWrites(rig, "a");
+  rig.runtime.lingering = [files.at("notes")];
+  assert.equal(await rig.ledger.owner.resetLabel(files.at("notes/a")), "busy");
+  assert.equal(rig.states.pathLabels.length, 1);
+  assert.equal(await rig.ledger.owner.resetLabel(files.at("work")), "reset");
+  rig.runtime.lingering = [];
+  assert.equal(await rig.ledger.owner.resetLabel(files.at("notes/a")), "reset");
+});
+
 test("a box that only reads there doesn't keep a label from being reset", async () => {
   using files = new BoxFiles();
   grants(files);

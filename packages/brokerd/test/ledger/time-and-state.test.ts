@@ -4,7 +4,7 @@ import { completeGrant, decide, GrantFile } from "@boxmaker/policy";
 import { AuditSeq, CallId, SessionId, sha256, timestampFromMillis } from "@boxmaker/proto";
 import { SessionStates } from "../../src/ledger/session-states.ts";
 import { FakeClock } from "../fakes/fake-clock.ts";
-import { untilToldOrKilled } from "../fakes/recording-runtime.ts";
+import { DONE, untilToldOrKilled } from "../fakes/recording-runtime.ts";
 import { BoxFiles, Rig, settle } from "../support/rig.ts";
 
 const HOUR = 3_600_000;
@@ -81,6 +81,37 @@ test("boxes of two sessions that share a mount, one of them writing, never run a
   for (const { outcome } of sent) assert.equal(((await outcome) as { outcome: string }).outcome, "result");
   assert.equal(most, 1);
   assert.equal(rig.ledger.running, 0);
+});
+
+test("a box of the same session isn't handed what the session has seen since it began, which it could carry to a lower label", async () => {
+  using files = new BoxFiles();
+  files.grant("one", "shell", "auto", 'max_taint = "secret"', [files.at("work"), files.at("notes")]);
+  files.grant("other", "shell", "auto", 'max_taint = "secret"\nlabel = "secret"', [files.at("keys"), files.at("work")]);
+  files.grant("apart", "shell", "auto", 'max_taint = "secret"\nlabel = "secret"', [files.at("elsewhere")]);
+  files.grant("write", "write_file", "auto", 'max_taint = "secret"', [files.at("work")]);
+  await using rig = await Rig.open(files);
+  const box = untilToldOrKilled();
+  rig.runtime.answer = box.answer;
+  const copying = rig.send("shell", { command: "cp -r work notes", cwd: files.at("notes") }, { call: 1 });
+  while (rig.runtime.running === 0) await settle();
+  // As much as it has seen may be written where it reads.
+  rig.runtime.answer = () => DONE;
+  await rig.send("write_file", { path: files.at("work/a"), content: "x" }, { call: 2 }).outcome;
+  // What shares no path with it may raise the session.
+  await rig.send("shell", { command: "true", cwd: files.at("elsewhere") }, { call: 3 }).outcome;
+  const handing = [
+    rig.send("shell", { command: "cp -r keys work", cwd: files.at("keys") }, { call: 4 }),
+    rig.send("write_file", { path: files.at("work/a"), content: "secret" }, { call: 5 }),
+  ];
+  await settle();
+  assert.equal(files.events("decision").length, 3);
+  box.end();
+  await copying.outcome;
+  for (const { outcome } of handing) assert.equal(((await outcome) as { outcome: string }).outcome, "result");
+  const events = files.records().map(({ event }) => event);
+  const ended = events.findIndex((event) => event.kind === "result" && event.call === 1);
+  const begun = events.flatMap((event, index) => (event.kind === "decision" && event.call > 3 ? [index] : []));
+  assert.ok(begun.length === 2 && begun.every((index) => index > ended));
 });
 
 test("a call that waits for another session's box is judged when that has ended, by the labels that it left", async () => {

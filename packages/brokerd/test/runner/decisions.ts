@@ -2,7 +2,7 @@
 
 import type { Decision } from "@boxmaker/policy";
 import { completeGrant, decide, GrantFile, type LoadedGrant } from "@boxmaker/policy";
-import { AbsPath, CallId, SessionId, sha256, Timestamp, type ToolName } from "@boxmaker/proto";
+import { AbsPath, CallId, type DataClass, SessionId, sha256, Timestamp, type ToolName } from "@boxmaker/proto";
 import type { Runtime } from "../../src/runner/runtime.ts";
 
 const NOW = Timestamp.parse("2026-11-29T12:00:00.000Z");
@@ -15,6 +15,8 @@ export interface CallOptions {
   readonly denied?: readonly string[];
   readonly hostExec?: boolean;
   readonly session?: string;
+  /** Of the grant's results; its tool's default unless given. */
+  readonly label?: DataClass;
 }
 
 function load(id: string, file: object): LoadedGrant {
@@ -24,9 +26,11 @@ function load(id: string, file: object): LoadedGrant {
 
 /** The decision of a call that a grant for these paths allows. */
 export function decideCall(runtime: Pick<Runtime, "name" | "image">, options: CallOptions): Decision {
-  const { tool, paths, hosts, denied = [], hostExec = false, session = "test" } = options;
+  const { tool, paths, hosts, denied = [], hostExec = false, session = "test", label } = options;
   const constraints = hosts === undefined ? { paths } : { hosts };
-  const grants = [load("allowed", { tool, mode: "auto", host_exec: hostExec, constraints })];
+  const grants = [
+    load("allowed", { tool, mode: "auto", host_exec: hostExec, constraints, ...(label === undefined ? {} : { label }) }),
+  ];
   // Of another tool, so that it doesn't deny this call; what it names is masked all the same.
   const otherTool = tool === "read_file" ? "write_file" : "read_file";
   if (denied.length > 0) grants.push(load("denied", { tool: otherTool, mode: "deny", constraints: { paths: denied } }));

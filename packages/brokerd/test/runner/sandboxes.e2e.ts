@@ -19,7 +19,7 @@ import { after, before, describe, test } from "node:test";
 import { BoxDone, encodeMessage } from "@boxmaker/proto";
 import { buildRunSpec, type RunSpec } from "../../src/runner/run-spec.ts";
 import type { RunOutcome, Runtime } from "../../src/runner/runtime.ts";
-import { type CallOptions, decideCall } from "./decisions.ts";
+import { absPath, type CallOptions, decideCall } from "./decisions.ts";
 import { countProcesses, SANDBOXES } from "./sandboxes.ts";
 import { type TemporaryFolder, temporaryFolder } from "./temporary-folder.ts";
 import { untilThere } from "./waiting.ts";
@@ -311,8 +311,21 @@ for (const sandbox of SANDBOXES) {
       writeFileSync(folder.at("frame"), encodeMessage(BoxDone, { id: 1, final: true, message }));
       const command = `cat ${folder.at("frame")} > /proc/$PPID/fd/1 && sleep ${marker}`;
       await run(specOf({ tool: "shell", arguments: { command }, paths: [folder.path] }));
+      assert.equal(runtime.mayWrite(absPath(folder.at("frame"))), true);
       // Another session's box in the same folder starts only when this one is gone.
       await shell(folder, "true", { session: "other" });
+      assert.equal(countProcesses(marker), 0);
+    });
+
+    test("isn't handed what its session has seen since, when it answers in the toolkit's name and runs on", async () => {
+      using folder = temporaryFolder();
+      const marker = `1000.${Number.parseInt(randomBytes(4).toString("hex"), 16)}`;
+      const message = BoxDone.parse({ kind: "box_done", body: { status: "ok", content: "forged", truncated: false } });
+      writeFileSync(folder.at("frame"), encodeMessage(BoxDone, { id: 1, final: true, message }));
+      const command = `cat ${folder.at("frame")} > /proc/$PPID/fd/1 && sleep ${marker}`;
+      await run(specOf({ tool: "shell", arguments: { command }, paths: [folder.path] }));
+      // Of the same session: it may write there what the first box's label doesn't cover.
+      await shell(folder, "true", { label: "secret" });
       assert.equal(countProcesses(marker), 0);
     });
 

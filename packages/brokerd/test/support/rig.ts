@@ -200,6 +200,7 @@ export class Rig implements AsyncDisposable {
       admission: this.admission,
       box: { runtime: runtime.name, image: runtime.image },
       maxBoxes: options.maxBoxes ?? 1000,
+      mayStillWrite: (path) => runtime.mayWrite(path),
       clock,
       newSession: async () => ({ state: label, ceiling: "secret" }),
       keepGrant: (hash, text) => audit.keepGrant(hash, text),
