@@ -148,7 +148,7 @@ for (const [name, tamper, found] of TAMPERINGS) {
       `audit: the log isn't the one that was signed: expected the 8 records of the checkpoint, found ${found}; see docs/runbook.md#audit-cut\n`,
     );
     const beside = await verify(temp);
-    assert.deepEqual([beside.status, beside.out], [1, kept.out]);
+    assert.deepEqual([beside.status, beside.out], [1, kept.out.replace("of the checkpoint", "of the newest checkpoint beside it")]);
     // Whoever can cut the log can remove the checkpoints too: the chain by itself sees nothing, and says so.
     rmSync(temp.file("checkpoints"), { recursive: true });
     const alone = await verify(temp);
@@ -194,6 +194,29 @@ for (const [name, tamper, found] of REFUSED) {
     assert.match(out, /#audit-cut\n$/u);
   });
 }
+
+test("a log that holds the kept checkpoint and not the newest one beside it is refused", async () => {
+  using temp = new TempDirectory();
+  const { checkpoint, key } = await keep(temp, 4);
+  await runSigned(temp, 4);
+  writeLines(temp, lines(temp).slice(0, 6));
+  const { status, out } = await verify(temp, { checkpoint, key });
+  assert.equal(status, 1);
+  assert.match(out, /expected the 8 records of the newest checkpoint beside it, found 6 records, so its tail was cut off;/u);
+});
+
+test("an older checkpoint under the name of a later tree doesn't pass for the newest one", async () => {
+  using temp = new TempDirectory();
+  const { key, note } = await keep(temp, 4);
+  await runSigned(temp, 4);
+  writeFileSync(temp.file("checkpoints/2026-11-29.999.note"), note);
+  writeLines(temp, lines(temp).slice(0, 6));
+  for (const flags of [{}, { key }]) {
+    const { status, out } = await verify(temp, flags);
+    assert.equal(status, 1);
+    assert.match(out, /\.999\.note" is no checkpoint: [^\n]+; see docs\/runbook\.md#checkpoint-damaged\n$/u);
+  }
+});
 
 test("a checkpoint that another key signed, an edited one, and words that are none are refused", async () => {
   using temp = new TempDirectory();

@@ -57,7 +57,8 @@ function findStory(log: RecordedLog, seq: AuditSeq): Story | undefined {
       if (record.seq === seq) {
         const isAnswer = event.kind === "approval" || event.kind === "result";
         // What came before, as the answer before a result, is found by the number of the decision.
-        if (isAnswer && !doubtful) return findStory(log, event.decision);
+        // Never in a circle: an answer comes after its decision.
+        if (isAnswer && !doubtful && event.decision < seq) return findStory(log, event.decision);
         const other = event.kind === "decision" || isAnswer ? undefined : event.kind;
         story = { decision: record.seq, answers: [], result: undefined, other, doubtful, cut: undefined };
       }

@@ -70,16 +70,17 @@ export async function verifyAudit(
       return 1;
     }
     if (claim !== undefined && difference !== undefined) {
-      fail("differs", phraseDifference(claim.checkpoint.size, difference));
+      fail("differs", phraseDifference(claim.checkpoint.size, "checkpoint", difference));
       return 1;
     }
-    const beside = claim === undefined ? await compareNewest({ directory, files }, newest) : { kind: "unknown" as const };
+    // Also where the log is held to another one: what is cut off behind that one may still be signed here.
+    const beside = await compareNewest({ directory, files }, newest);
     if (beside.kind === "damaged") {
       fail("unreadable", `${beside.problem}; see docs/runbook.md#checkpoint-damaged`);
       return 1;
     }
     if (beside.kind === "differs") {
-      fail("differs", phraseDifference(beside.size, beside.found));
+      fail("differs", phraseDifference(beside.size, "newest checkpoint beside it", beside.found));
       return 1;
     }
     const torn = end.kind === "torn" ? end.lines : [];
@@ -93,8 +94,8 @@ export async function verifyAudit(
   }
 }
 
-function phraseDifference(size: number, found: string): string {
-  return `the log isn't the one that was signed: expected the ${size} records of the checkpoint, found ${found}; see docs/runbook.md#audit-cut`;
+function phraseDifference(size: number, checkpoint: string, found: string): string {
+  return `the log isn't the one that was signed: expected the ${size} records of the ${checkpoint}, found ${found}; see docs/runbook.md#audit-cut`;
 }
 
 function signedPart(claim: CheckpointClaim | undefined, beside: NewestComparison): SignedPart {

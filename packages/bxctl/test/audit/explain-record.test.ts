@@ -192,6 +192,18 @@ test("what a broken log is good for is said, and that it is broken; what lies be
   assert.match(behind.err, /^bxctl: nothing vouches for record 13: .+#audit-broken\n$/u);
 });
 
+test("answers that name themselves or each other lead to no decision", async () => {
+  using folder = new AuditFolder();
+  folder.add(STARTED, answered(2, "approved"), answered(4, "refused"), answered(3, "refused"));
+  for (const [seq, decision] of [
+    ["2", 2],
+    ["3", 3],
+    ["4", 3],
+  ] as const) {
+    assert.deepEqual(await why(folder, seq), { status: 1, out: "", err: `bxctl: the audit log has no decision ${decision}\n` });
+  }
+});
+
 test("a log that can't be read is one line with a pointer", async () => {
   using folder = log();
   rmSync(folder.path, { recursive: true });
