@@ -192,11 +192,12 @@ export class Checkpoints implements AsyncDisposable {
     const { before } = this.#trees.store();
     await keys.keep();
     await store.write({ note, day, stored: { first, before, last } });
-    await store.listKeys(keys.verifiers(origin).map(writeVerifierKey));
     await keys.settle();
     this.#written = covers;
     this.#writtenDay = day;
     this.#options.command?.carry(writeSignedNote(note));
+    // Last, because nothing depends on the list.
+    await store.listKeys(keys.verifiers(origin).map(writeVerifierKey));
   }
 
   async #watch(): Promise<void> {

@@ -1,7 +1,7 @@
 /** The owner's command that carries checkpoints off the machine: it gets each one, and nothing waits for it or stops because of it. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -38,6 +38,19 @@ test("the command gets the checkpoint on standard input, with its arguments, and
     .split("\n")
     .map((line) => line.split("=")[0]);
   assert.ok(!names.includes("HOME"), names.join(" "));
+});
+
+test("the command gets the checkpoint also where the list of public keys can't be written", async () => {
+  using temp = new TempDirectory();
+  const out = join(temp.path, "carried");
+  const command = new CheckpointCommand({ words: [script(temp, `cat >"$1"`), out], warn: assert.fail });
+  mkdirSync(temp.file("checkpoints"), { recursive: true });
+  symlinkSync("/nowhere", temp.file("checkpoints/keys"));
+  await using signed = await openSigned(temp, { command });
+  await signed.append(3);
+  await signed.checkpoints[Symbol.asyncDispose]();
+  assert.equal(readFileSync(out, "utf8"), temp.text(`checkpoints/${NOTE}`));
+  assert.match(signed.warnings.join("\n"), /^cannot write a checkpoint of the audit log: .*#checkpoint-unwritten$/u);
 });
 
 test("of checkpoints that come while it runs, it gets the newest", async () => {
