@@ -1,7 +1,7 @@
 /** The records of the audit log from disk, in order, and what the log is at its end. Offline and read-only, also while brokerd writes. */
 import { closeSync, constants, openSync, readFileSync, readSync } from "node:fs";
 import { join } from "node:path";
-import { readAuditEntries, readFirstLine, readLastLine } from "@boxmaker/edge/audit-files";
+import { readAuditEntries, readAuditFile, readFirstLine, readLastLine } from "@boxmaker/edge/audit-files";
 import {
   AuditChain,
   type AuditRecord,
@@ -10,13 +10,16 @@ import {
   dayFileOf,
   escapeText,
   type Hash32,
+  LineChain,
   LineSplitter,
   type LogFile,
   listLog,
   millisFromTimestamp,
   phraseBreak,
   quoteText,
+  readLog,
   readRecordLine,
+  readTalliedLine,
   sha256,
   type Timestamp,
   timestampFromMillis,
@@ -84,6 +87,16 @@ interface LogSpan {
 /** Calls that were decided before may be answered or come back later: an ask waits a day at most. */
 const MARGIN_MS = 2 * 24 * 3_600_000;
 
+/** Whether something in these files doesn't follow. It may have been accepted, which only the whole log can tell. */
+async function isBroken(directory: string, { files, after }: LogSpan): Promise<boolean> {
+  const chain = new LineChain(readTalliedLine, () => undefined, after === undefined ? {} : { after });
+  const end = await readLog(
+    files.map((file) => ({ name: file.name, chunks: readAuditFile(directory, file) })),
+    chain,
+  );
+  return end.kind === "broken";
+}
+
 /** No record is of a later time than its file's day, so older files hold nothing that is wanted. */
 async function spanSince(directory: string, whole: LogSpan, since: Timestamp): Promise<LogSpan> {
   const from = dayFileOf(timestampFromMillis(Math.max(0, millisFromTimestamp(since) - MARGIN_MS)));
@@ -98,7 +111,8 @@ async function spanSince(directory: string, whole: LogSpan, since: Timestamp): P
   const hash = sha256(last.content);
   // A line that turned out to be torn is no record to go on from; the one that says so doesn't name its hash.
   if (head.kind !== "ok" || follower.kind !== "ok" || follower.value.prev !== hash) return whole;
-  return { files: whole.files.slice(first), after: { seq: head.value.seq, sha256: hash, time: head.value.time } };
+  const span: LogSpan = { files: whole.files.slice(first), after: { seq: head.value.seq, sha256: hash, time: head.value.time } };
+  return (await isBroken(directory, span)) ? whole : span;
 }
 
 /**

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { appendFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { Timestamp } from "@boxmaker/proto";
+import { readAuditEntries, readAuditFile } from "@boxmaker/edge/audit-files";
+import { AuditChain, listLog, readLog, Timestamp } from "@boxmaker/proto";
 import type { FilterFlags } from "../../src/audit/audit-command.ts";
 import { showRecords } from "../../src/audit/show-records.ts";
 import { formatOwnerTime } from "../../src/time/owner-time.ts";
@@ -83,6 +84,30 @@ test("--since leaves out what is older, though what it opened is still known", a
   using folder = log();
   assert.deepEqual(seqs((await show(folder.path, { since: "2026-01-06T00:00Z" })).out), [6, 7, 8, 9]);
   assert.deepEqual(seqs((await show(folder.path, { since: "2026-01-06T00:00Z", session: "b" })).out), [7]);
+});
+
+/** Appends what brokerd does where its owner accepts the log's break. */
+async function acceptBreak(folder: AuditFolder): Promise<void> {
+  const listing = listLog(await readAuditEntries(folder.path));
+  assert(listing.kind === "log");
+  const sources = listing.files.map((file) => ({ name: file.name, chunks: readAuditFile(folder.path, file) }));
+  const end = await readLog(sources, new AuditChain(() => undefined));
+  assert(end.kind === "broken" && end.acceptance !== undefined);
+  const { event, head } = end.acceptance;
+  const record = { seq: head.seq + 1, time: "2026-01-21T09:00:00.000Z", prev: head.sha256, event };
+  appendFileSync(folder.file, `${JSON.stringify(record)}\n`);
+}
+
+test("--since shows an accepted break among the newer files as the whole log does", async () => {
+  using folder = log();
+  folder.day("2026-01-20").add(STARTED).day("2026-01-21").add(STARTED, STARTED);
+  writeFileSync(folder.file, readFileSync(folder.file, "utf8").replace("0.1.0", "0.2.0"));
+  const since = { since: "2026-01-21T00:00Z" };
+  assert.equal((await show(folder.path, since)).status, 1);
+  await acceptBreak(folder);
+  const { status, out, err } = await show(folder.path, since);
+  assert.deepEqual([status, err], [0, ""]);
+  assert.match(out, /13 {2}the owner accepted a break at line 2 of "2026-01-21\.jsonl"/u);
 });
 
 test("--since begins to read in the files of that time, so that a long log is no matter, unless they can't be taken up there", async () => {
