@@ -63,7 +63,7 @@ function buildProgram(io: ProcessIo, finish: (status: ExitStatus) => void): Comm
     .option("--digest <hash>", "only if this is still the call's digest, as bxctl approvals showed it")
     .option("--uses <n>", "also writes a grant for this very call, for so many more times")
     .option("--expires <time>", "also writes a grant for this very call, until then: 2h, 7d, 2027-01-31")
-    .option("--json", "one line of JSON")
+    .option("--json", "one line of JSON; needs --digest, since nothing is shown before")
     .action(async (id: string, { digest, uses, expires, json = false }: Flags, command: Command) => {
       const { approveCommand } = await import("./approvals/approval-commands.ts");
       const at = { places: line.placesOf(command), json, ...(await line.screens()) };

@@ -85,8 +85,8 @@ export interface ApproveFlags extends GrantFlags {
 }
 
 /**
- * Shows the call as it is now and approves that; with limits, shows and writes the grant for it, too. For a script, one line of JSON
- * says afterwards what was approved, and the grant that was written.
+ * Shows the call as it is now and approves that; with limits, shows and writes the grant for it, too. For a script, which has to name the
+ * digest of what it has seen, one line of JSON says afterwards what was approved, and the grant that was written.
  */
 export async function approveCommand(command: GrantsCommand, id: string, flags: ApproveFlags): Promise<ExitStatus> {
   const { places, out, err, json } = command;
@@ -97,6 +97,9 @@ export async function approveCommand(command: GrantsCommand, id: string, flags: 
   const digest = flags.digest === undefined ? undefined : Hash32.safeParse(flags.digest);
   if (digest?.success === false)
     return usage(at, `${quoteText(flags.digest ?? "")} is no digest: expected 64 lower-case hex digits`);
+  // With --json nothing is shown before it is approved.
+  if (json && digest === undefined)
+    return usage(at, "--json needs --digest: what is approved has to have been seen, as by bxctl approvals");
   const limits = readLimits(flags);
   if (limits.kind === "usage") return usage(at, limits.problem);
   const block = await fetchAsk(socket, approval);

@@ -188,17 +188,28 @@ test("limits that aren't understood, or have passed, are status 2, and nothing i
   }
 });
 
-test("--json is one line that says what was approved and which grant was written, none where none was", async () => {
+test("--json is one line that says what was approved, which has to have been seen, and which grant was written, if one was", async () => {
   await using home = await webHome();
   const none = (): void => undefined;
-  const plain = await approve(home, {}, {}, none, true);
+  const shown = block();
+  const { digest } = shown.kind === "approval_block" ? shown.body : assert.fail();
+  const unseen = await approve(home, {}, {}, none, true);
+  assert.deepEqual([unseen.status, unseen.out, unseen.asked], [2, "", []]);
+  assert.match(unseen.err, /^bxctl: --json needs --digest: .+\n$/u);
+  const plain = await approve(home, { digest }, {}, none, true);
   assert.deepEqual([plain.status, plain.err], [0, ""]);
   assert.deepEqual(JSON.parse(plain.out), { ...JSON.parse(JSON.stringify(block().body)), answer: "runs", grant: null });
-  const granted = await approve(home, { uses: "1" }, {}, none, true);
+  const granted = await approve(home, { digest, uses: "1" }, {}, none, true);
   const { grant } = JSON.parse(granted.out) as { grant: { file: string; text: string } };
   assert.equal(grant.file, "HOME/etc/grants/approved-41.toml");
   assert.equal(grant.text, readFileSync(home.at("etc/grants/approved-41.toml"), "utf8"));
-  const changed = await approve(home, {}, { approve: { kind: "approve_result", body: { outcome: "changed" } } }, none, true);
+  const changed = await approve(
+    home,
+    { digest },
+    { approve: { kind: "approve_result", body: { outcome: "changed" } } },
+    none,
+    true,
+  );
   assert.deepEqual([changed.status, (JSON.parse(changed.out) as { answer: string }).answer], [1, "changed"]);
   assert.match(changed.err, /#approval-changed\n$/u);
 });
