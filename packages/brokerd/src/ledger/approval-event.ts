@@ -16,6 +16,7 @@ export function approvalEvent(
     outcome: fields.outcome ?? null,
     denial: fields.denial ?? null,
     digest: fields.digest ?? null,
+    now: fields.now ?? null,
     grant: fields.grant ?? null,
     grant_sha256: fields.grant_sha256 ?? null,
     before: fields.before ?? null,

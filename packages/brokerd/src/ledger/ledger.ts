@@ -312,8 +312,8 @@ export class Ledger {
     who: Answerer,
     state: PolicyState,
   ): Promise<Answered> {
-    const { grant, grant_sha256, run } = verdict.record;
-    const answer = { answer: "approved", by: who.by, user: who.user, digest: ask.digest, before: state.label } as const;
+    const { grant, grant_sha256, run, now } = verdict.record;
+    const answer = { answer: "approved", by: who.by, user: who.user, digest: ask.digest, now, before: state.label } as const;
     return this.#recorder.step<Answered>(() => {
       if (verdict.kind === "denied") {
         const denial = verdict.reason;

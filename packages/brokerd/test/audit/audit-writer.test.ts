@@ -172,6 +172,7 @@ test("a blob under a hash that isn't its own, and an event that is no record, ar
     outcome: null,
     denial: null,
     digest: null,
+    now: null,
     grant: null,
     grant_sha256: null,
     before: null,

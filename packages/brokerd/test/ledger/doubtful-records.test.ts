@@ -99,6 +99,7 @@ function approval(of: number, answer: "approved" | "refused"): ApprovalAuditEven
     outcome: approved ? "ask" : null,
     denial: null,
     digest: null,
+    now: null,
     grant: null,
     grant_sha256: null,
     before: null,

@@ -1,17 +1,20 @@
 /** The audit log decided again: from its own inputs, which must give its own outcomes (T6), or under other grants. */
 import {
+  type ApprovalAuditEvent,
   type AuditRecord,
   type AuditSeq,
   type CallId,
   canonicalJson,
   type DecisionEvent,
   type DenialReason,
+  type Hash32,
+  type Label,
   type MatchedGrant,
   millisFromTimestamp,
   type SessionId,
   type Timestamp,
 } from "@boxmaker/proto";
-import { type DecisionRecord, decide, POLICY_VERSION, type Verdict } from "../rules/decide.ts";
+import { type DecisionRecord, decide, POLICY_VERSION, redecide, type Verdict } from "../rules/decide.ts";
 import type { GrantSet, ValidGrantSet } from "../rules/grant-set.ts";
 import type { PolicyState } from "../rules/judge.ts";
 import { ANY_BOX } from "./circumstances.ts";
@@ -97,10 +100,18 @@ class Sets {
   }
 }
 
-/** One decision with what it was taken from. */
+/** The re-decision at an approval. */
+interface PastAnswer extends Pick<ApprovalAuditEvent, "denial" | "grant" | "raises" | "spends" | "run" | "digest"> {
+  readonly outcome: DecisionEvent["outcome"];
+  readonly now: Timestamp;
+  readonly before: Label;
+}
+
+/** One decision with what it was taken from. Where it is that at an approval, `event` is the one that asked. */
 interface PastDecision {
   readonly record: AuditRecord;
   readonly event: DecisionEvent;
+  readonly approval?: PastAnswer;
   readonly fold: LogFold;
 }
 
@@ -112,10 +123,14 @@ function recordedUses({ uses_left }: DecisionEvent, { grants }: ValidGrantSet): 
 }
 
 /** By the record's own inputs, or, where other grants are tried, by what the log knew at that moment of whatever they name. */
-function stateOf({ event, fold }: PastDecision, set: ValidGrantSet, isOther: boolean): PolicyState | undefined {
+function stateOf({ event, approval, fold }: PastDecision, set: ValidGrantSet, isOther: boolean): PolicyState | undefined {
   const session = fold.session(event.session);
   if (session === undefined) return undefined;
   const { origin, ceiling } = session;
+  // Uses and labels may have changed since the call was asked about: the records between say how.
+  if (approval !== undefined) {
+    return { label: approval.before, origin, ceiling, usesSpent: (id) => fold.usesSpent(id), pathLabels: fold.pathLabels };
+  }
   return {
     label: event.before,
     origin,
@@ -126,21 +141,27 @@ function stateOf({ event, fold }: PastDecision, set: ValidGrantSet, isOther: boo
 }
 
 type Retaken =
-  | { readonly kind: "decided"; readonly verdict: Verdict }
+  | { readonly kind: "decided"; readonly verdict: Verdict; readonly digest: Hash32 | null }
   | { readonly kind: "skipped"; readonly why: SkippedDecision["why"] };
 
 function decideAgain(past: PastDecision, sets: Sets, sources: LogSources, other: ValidGrantSet | undefined): Retaken {
-  const { event, fold } = past;
-  if (event.reason !== null && NOT_POLICY.has(event.reason)) return { kind: "skipped", why: "not_policy" };
+  const { event, approval, fold } = past;
+  const reason = approval === undefined ? event.reason : approval.denial;
+  if (reason !== null && NOT_POLICY.has(reason)) return { kind: "skipped", why: "not_policy" };
   if (other === undefined && event.policy_version !== POLICY_VERSION) return { kind: "skipped", why: "policy_version" };
   const text = argumentsTextOf(event, sources.textOf);
   const set = other ?? sets.of(fold.filesFor(event.session));
   if (text === undefined || set === undefined) return { kind: "skipped", why: "text_missing" };
   const state = stateOf(past, set, other !== undefined);
   if (state === undefined) return { kind: "skipped", why: "session_unknown" };
-  const { session, call, tool, now, run } = event;
+  const { session, call, tool } = event;
+  const now = approval?.now ?? event.now;
+  const run = approval?.run ?? event.run;
   const box = run === null ? ANY_BOX : { runtime: run.runtime, image: run.image };
-  return { kind: "decided", verdict: decide({ session, call, tool, argumentsText: text }, set, state, now, box) };
+  const verdict = decide({ session, call, tool, argumentsText: text }, set, state, now, box);
+  if (approval === undefined || verdict.kind !== "ask") return { kind: "decided", verdict, digest: null };
+  const approved = redecide(verdict.ask, set, state, now, box);
+  return { kind: "decided", verdict: approved.kind === "changed" ? verdict : approved, digest: verdict.ask.digest };
 }
 
 function sortedMatches(matched: readonly MatchedGrant[]): readonly MatchedGrant[] {
@@ -159,6 +180,20 @@ function differingFields(event: DecisionEvent, verdict: Verdict): readonly strin
   return Object.keys(before).filter((key) => canonicalJson(before[key]) !== canonicalJson(after[key]));
 }
 
+function answerOf({ outcome, denial, grant }: PastAnswer): PastOutcome {
+  return { outcome, reason: denial, grant };
+}
+
+/** The parts of an approval's record that its re-decision made and that differ. What ran as an ask is what was approved, by its digest. */
+function differingAnswer(answer: PastAnswer, { verdict, digest }: Extract<Retaken, { kind: "decided" }>): readonly string[] {
+  const { outcome, reason, grant, raises, run } = verdict.record;
+  const spends = verdict.kind === "allowed" ? verdict.uses : null;
+  const after = { outcome, reason, grant, raises, run, spends, digest: digest ?? answer.digest };
+  const before = { ...answer, reason: answer.denial };
+  const keys = ["outcome", "reason", "grant", "raises", "run", "spends", "digest"] as const;
+  return keys.filter((key) => canonicalJson(before[key]) !== canonicalJson(after[key]));
+}
+
 /** Under other grants, hashes and names of grants are bound to differ: what counts is what the call gets. */
 const EFFECTS: readonly string[] = ["outcome", "reason", "label", "raises", "run"];
 
@@ -169,13 +204,24 @@ function outcomeOf({ outcome, reason, grant }: Pick<DecisionEvent, "outcome" | "
   return { outcome, reason, grant };
 }
 
+/** An approval with its re-decision; `undefined` for every other end of an ask. */
+function decidedAnswer({ outcome, now, before, ...rest }: ApprovalAuditEvent): PastAnswer | undefined {
+  if (outcome === null || outcome === "changed" || now === null || before === null) return undefined;
+  return { ...rest, outcome, now, before };
+}
+
 /** Each decision of the log with the fold up to it, in order. */
 function* pastDecisions(records: Iterable<AuditRecord>, since: Timestamp | undefined): Generator<PastDecision> {
   const fold = new LogFold();
   const from = since === undefined ? 0 : millisFromTimestamp(since);
   for (const record of records) {
     const { event } = record;
-    if (event.kind === "decision" && millisFromTimestamp(record.time) >= from) yield { record, event, fold };
+    if (millisFromTimestamp(record.time) >= from) {
+      if (event.kind === "decision") yield { record, event, fold };
+      const approval = event.kind === "approval" ? decidedAnswer(event) : undefined;
+      const ask = event.kind === "approval" ? fold.askOf(event.decision) : undefined;
+      if (approval !== undefined && ask !== undefined) yield { record, event: ask, approval, fold };
+    }
     fold.apply(record);
   }
 }
@@ -189,13 +235,17 @@ export function outcomesWith(
   const sets = new Sets(sources);
   const outcomes = new Map<AuditSeq, PastOutcome>();
   for (const past of pastDecisions(records, undefined)) {
+    if (past.approval !== undefined) continue;
     const again = decideAgain(past, sets, sources, set);
     if (again.kind === "decided") outcomes.set(past.record.seq, outcomeOf(again.verdict.record));
   }
   return outcomes;
 }
 
-/** Takes every decision of the log again. Records must be all of the log from its start, in order: earlier ones say what held later. */
+/**
+ * Takes every decision of the log again; and by the grants of then, what each approval came to. Records must be all of the log from its
+ * start, in order: earlier ones say what held later.
+ */
 export function replay(records: Iterable<AuditRecord>, sources: LogSources, options: ReplayOptions = {}): Replay {
   const sets = new Sets(sources);
   const changed: ChangedDecision[] = [];
@@ -204,19 +254,21 @@ export function replay(records: Iterable<AuditRecord>, sources: LogSources, opti
   for (const past of pastDecisions(records, options.since)) {
     const { record, event } = past;
     const { seq } = record;
+    if (past.approval !== undefined && options.with !== undefined) continue;
     const again = decideAgain(past, sets, sources, options.with);
     if (again.kind === "skipped") {
       skipped.push({ seq, why: again.why });
       continue;
     }
     decided++;
-    const differing = differingFields(event, again.verdict);
+    const differing = past.approval === undefined ? differingFields(event, again.verdict) : differingAnswer(past.approval, again);
     const fields = options.with === undefined ? differing : differing.filter((field) => EFFECTS.includes(field));
     if (fields.length === 0) continue;
     const { session, call, tool } = event;
     const after = outcomeOf(again.verdict.record);
-    const wider = LENIENCE[after.outcome] > LENIENCE[event.outcome];
-    changed.push({ seq, session, call, tool, target: targetOf(event), before: outcomeOf(event), after, fields, wider });
+    const before = past.approval === undefined ? outcomeOf(event) : answerOf(past.approval);
+    const wider = LENIENCE[after.outcome] > LENIENCE[before.outcome];
+    changed.push({ seq, session, call, tool, target: targetOf(event), before, after, fields, wider });
   }
   return { decided, same: decided - changed.length, changed, skipped };
 }
@@ -237,7 +289,7 @@ export function decisionAt(records: Iterable<AuditRecord>, sources: LogSources, 
   const sets = new Sets(sources);
   for (const past of pastDecisions(records, undefined)) {
     const { record, event, fold } = past;
-    if (record.seq !== seq) continue;
+    if (record.seq !== seq || past.approval !== undefined) continue;
     const call = recordedCall(event, sources.textOf);
     const set = sets.of(fold.filesFor(event.session));
     const state = set === undefined ? undefined : stateOf(past, set, false);

@@ -59,10 +59,45 @@ describe("replay()", () => {
           const { seq, verdict } = log.decide(session, call);
           if (verdict.kind === "ask" && approves) log.approve(seq);
         }
+        // An approval that would run something else than what was asked about has no outcome of its own.
+        const answers = log.records.filter(({ event }) => event.kind === "approval" && event.outcome !== "changed").length;
         const { decided, same, changed, skipped } = replay(log.records, log.sources);
-        assert.deepEqual([decided, same, changed, skipped], [steps.length, steps.length, [], []]);
+        const all = steps.length + answers;
+        assert.deepEqual([decided, same, changed, skipped], [all, all, [], []]);
       }),
       { numRuns: 150 },
+    );
+  });
+
+  test("T6: finds each approval whose outcome isn't what its inputs give", () => {
+    const log = new TestLog();
+    log.use(setOf(GRANTS));
+    log.open("chat-1");
+    log.approve(log.decide("chat-1", callOf("shell", { command: "make", cwd: "/srv/work" })).seq);
+    const last = log.records.at(-1);
+    assert.ok(last !== undefined && last.event.kind === "approval" && last.event.outcome === "ask");
+    const changes = {
+      outcome: { outcome: "allowed" },
+      reason: { denial: "taint" },
+      grant: { grant: "other" },
+      raises: { raises: { taint: "public", untrusted: false } },
+      spends: { spends: "build" },
+      digest: { digest: "0".repeat(64) },
+    };
+    for (const [field, change] of Object.entries(changes)) {
+      const records: readonly AuditRecord[] = [...log.records.slice(0, -1), tamper(last, change)];
+      assert.deepEqual(
+        replay(records, log.sources).changed.map(({ seq, fields }) => ({ seq, fields })),
+        [{ seq: last.seq, fields: [field] }],
+      );
+    }
+    const elsewhere = { ...last.event.run, mounts: [] };
+    const [found] = replay([...log.records.slice(0, -1), tamper(last, { run: elsewhere })], log.sources).changed;
+    assert.deepEqual(found?.fields, ["run"]);
+    assert.equal(
+      replay(log.records, log.sources, { with: setOf({}) }).decided,
+      1,
+      "under other grants only what was asked is tried",
     );
   });
 

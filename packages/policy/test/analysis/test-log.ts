@@ -123,6 +123,7 @@ export class TestLog {
       outcome: verdict.kind === "allowed" ? (verdict.mode === "ask" ? "ask" : "allowed") : verdict.kind,
       denial: verdict.kind === "denied" ? verdict.reason : null,
       digest: ask.digest,
+      now,
       grant: isRun ? verdict.record.grant : null,
       grant_sha256: isRun ? verdict.record.grant_sha256 : null,
       before: label,

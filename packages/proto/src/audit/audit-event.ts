@@ -97,7 +97,10 @@ export const DecisionEvent = event("decision", {
 });
 export type DecisionEvent = z.infer<typeof DecisionEvent>;
 
-/** How an ask ended. `outcome` is the re-decision's, null where there was none (refused, expired, gone). */
+/**
+ * How an ask ended. `outcome` is the re-decision's, and `now` the time that it was taken at; null where there was none (refused, expired,
+ * gone). What else it was taken from is in the decision and in the records between.
+ */
 export const ApprovalAuditEvent = event("approval", {
   decision: ApprovalId,
   answer: z.enum(["approved", "refused", "expired", "gone"]),
@@ -107,6 +110,7 @@ export const ApprovalAuditEvent = event("approval", {
   outcome: z.enum(["allowed", "ask", "denied", "changed"]).nullable(),
   denial: DenialReason.nullable(),
   digest: Hash32.nullable(),
+  now: Timestamp.nullable(),
   grant: z.string().nullable(),
   grant_sha256: Hash32.nullable(),
   before: Label.nullable(),

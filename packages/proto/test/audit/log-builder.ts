@@ -61,6 +61,7 @@ export function approval(
   const nothing = {
     denial: null,
     digest: null,
+    now: null,
     grant: null,
     grant_sha256: null,
     before: null,
