@@ -8,7 +8,17 @@ import { verifyAudit } from "../../src/audit/verify-audit.ts";
 
 const ZEROS = "0".repeat(64);
 const LABEL = { taint: "private", untrusted: false };
-const NO_RUN = { denial: null, digest: null, now: null, grant: null, grant_sha256: null, before: null, raises: null, spends: null, run: null };
+const NO_RUN = {
+  denial: null,
+  digest: null,
+  now: null,
+  grant: null,
+  grant_sha256: null,
+  before: null,
+  raises: null,
+  spends: null,
+  run: null,
+};
 
 function hashOf(text: string): string {
   return createHash("sha256").update(text).digest("hex");

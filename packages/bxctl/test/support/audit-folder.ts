@@ -55,7 +55,17 @@ export function decided(session: string, call: number, outcome: "allowed" | "ask
   };
 }
 
-const NO_RUN = { denial: null, digest: null, now: null, grant: null, grant_sha256: null, before: null, raises: null, spends: null, run: null };
+const NO_RUN = {
+  denial: null,
+  digest: null,
+  now: null,
+  grant: null,
+  grant_sha256: null,
+  before: null,
+  raises: null,
+  spends: null,
+  run: null,
+};
 
 export function answered(decision: number, answer: "approved" | "refused" | "expired" | "gone", changes: object = {}): object {
   const outcome = answer === "approved" ? "ask" : null;
