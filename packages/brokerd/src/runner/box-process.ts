@@ -51,7 +51,14 @@ export function startBox(launch: Launch, options: BoxOptions): Box {
     // A command line or environment that the kernel refuses: nothing was started.
     return { answer: Promise.resolve(failure("start_failed", describe(error))), ended: Promise.resolve() };
   }
-  return new RunningBox(child, launch, options);
+  return child.pid === undefined ? unstarted(child) : new RunningBox(child, launch, options);
+}
+
+/** There is no process, and where descriptors have run out there are no pipes either. Why is still to come. */
+function unstarted(child: ChildProcessWithoutNullStreams): Box {
+  const answer = Promise.withResolvers<RunOutcome>();
+  child.once("error", (error) => answer.resolve(failure("start_failed", describe(error))));
+  return { answer: answer.promise, ended: answer.promise.then(ignore) };
 }
 
 function start({ program, args, environment, filter, reportsChild }: Launch): ChildProcessWithoutNullStreams {
@@ -59,6 +66,7 @@ function start({ program, args, environment, filter, reportsChild }: Launch): Ch
   const extra = [filter === null ? null : "pipe", reportsChild ? "pipe" : null] as const;
   // In a session of its own: a Ctrl-C in brokerd's terminal must not reach it.
   const child = spawn(program, args, { cwd: "/", env: environment, detached: true, stdio: ["pipe", "pipe", "pipe", ...extra] });
+  if (child.pid === undefined) return child;
   const pipe = child.stdio[3];
   if (filter !== null && pipe instanceof Writable) pipe.on("error", ignore).end(filter);
   return child;

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { BoxDone, encodeMessage, MAX_FRAME } from "@boxmaker/proto";
@@ -55,6 +56,13 @@ test("a box answers when its frame is there, whatever its exit status and whatev
   for (const script of [ANSWER, `${ANSWER}; exit 125`, `${ANSWER}; echo more`, `${ANSWER}; kill -9 $$`]) {
     assert.deepEqual(await outcomeOf(script), HI);
   }
+});
+
+test("a box that there are no descriptors for isn't started, and says so, and nothing else ends", () => {
+  const program = new URL("starved-program.ts", import.meta.url).pathname;
+  const run = spawnSync("/bin/sh", ["-c", 'ulimit -n 64; exec "$0" "$1"', process.execPath, program], { encoding: "utf8" });
+  assert.equal(run.stderr, "");
+  assert.deepEqual(JSON.parse(run.stdout), { kind: "error", code: "start_failed", detail: "spawn /bin/true EMFILE" });
 });
 
 test("a box answers before it has ended, and is ended when it doesn't do so by itself", async () => {
