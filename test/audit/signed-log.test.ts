@@ -202,7 +202,13 @@ test("a log that holds the kept checkpoint and not the newest one beside it is r
   writeLines(temp, lines(temp).slice(0, 6));
   const { status, out } = await verify(temp, { checkpoint, key });
   assert.equal(status, 1);
-  assert.match(out, /expected the 8 records of the newest checkpoint beside it, found 6 records, so its tail was cut off;/u);
+  const held = "the records of the given checkpoint are all there";
+  const cut = "expected the 8 records of the newest checkpoint beside it, found 6 records, so its tail was cut off";
+  assert.ok(out.endsWith(`: ${cut}; ${held}; see docs/runbook.md#audit-cut\n`), out);
+  writeFileSync(temp.file("checkpoints/newest.json"), "{}");
+  const damaged = await verify(temp, { checkpoint, key });
+  assert.equal(damaged.status, 1);
+  assert.ok(damaged.out.endsWith(`; ${held}; see docs/runbook.md#checkpoint-damaged\n`), damaged.out);
 });
 
 test("an older checkpoint under the name of a later tree doesn't pass for the newest one", async () => {

@@ -75,12 +75,13 @@ export async function verifyAudit(
     }
     // Also where the log is held to another one: what is cut off behind that one may still be signed here.
     const beside = await compareNewest({ directory, files }, newest);
+    const held = claim === undefined ? "" : "; the records of the given checkpoint are all there";
     if (beside.kind === "damaged") {
-      fail("unreadable", `${beside.problem}; see docs/runbook.md#checkpoint-damaged`);
+      fail("unreadable", `${beside.problem}${held}; see docs/runbook.md#checkpoint-damaged`);
       return 1;
     }
     if (beside.kind === "differs") {
-      fail("differs", phraseDifference(beside.size, "newest checkpoint beside it", beside.found));
+      fail("differs", phraseDifference(beside.size, "newest checkpoint beside it", `${beside.found}${held}`));
       return 1;
     }
     const torn = end.kind === "torn" ? end.lines : [];
