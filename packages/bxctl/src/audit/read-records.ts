@@ -1,5 +1,5 @@
 /** The records of the audit log from disk, in order, and what the log is at its end. Offline and read-only, also while brokerd writes. */
-import { closeSync, constants, openSync, readFileSync, readSync } from "node:fs";
+import { closeSync, constants, lstatSync, openSync, readFileSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { readAuditEntries, readAuditFile, readFirstLine, readLastLine } from "@boxmaker/edge/audit-files";
 import {
@@ -180,8 +180,11 @@ export class RecordedLog {
 
   /** A text that a record names by hash: undefined where it isn't kept any more, or isn't that text. */
   kept(folder: "blobs" | "grants", hash: Hash32): string | undefined {
+    const path = join(this.#directory, folder, hash);
     try {
-      const text = readFileSync(join(this.#directory, folder, hash), "utf8");
+      // Reading a pipe in its place would wait for ever.
+      if (!lstatSync(path).isFile()) return undefined;
+      const text = readFileSync(path, "utf8");
       return sha256(text) === hash ? text : undefined;
     } catch {
       // Kept texts may be pruned; whoever asks says so.

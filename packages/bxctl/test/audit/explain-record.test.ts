@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { appendFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -129,6 +130,16 @@ test("a decision whose texts aren't kept any more is told as its record has it",
   const { status, out } = await why(folder, "4");
   assert.equal(status, 0);
   assert.ok(out.includes(`  rules       "notes": auto, sha256 ${hashOf(NOTES)}\n`), out);
+  assert.match(out, /NOTE {8}its grants or arguments aren't kept any more: /u);
+});
+
+test("a pipe in the place of a kept text isn't waited for", async () => {
+  using folder = log();
+  const path = join(folder.path, "grants", hashOf(NOTES));
+  rmSync(path);
+  assert.equal(spawnSync("mkfifo", [path]).status, 0);
+  const { status, out } = await why(folder, "4");
+  assert.equal(status, 0);
   assert.match(out, /NOTE {8}its grants or arguments aren't kept any more: /u);
 });
 
