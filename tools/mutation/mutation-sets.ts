@@ -33,6 +33,11 @@ export const MUTATION_SETS: Readonly<Record<string, MutationSet>> = {
   writer: {
     package: "brokerd",
     sources: ["src/audit/audit-writer.ts"],
-    tests: ["test/audit/audit-writer.test.ts", "test/audit/audit-opening.test.ts", "test/audit/accept-break.test.ts"],
+    tests: [
+      "test/audit/audit-writer.test.ts",
+      "test/audit/writer-steps.test.ts",
+      "test/audit/audit-opening.test.ts",
+      "test/audit/accept-break.test.ts",
+    ],
   },
 };

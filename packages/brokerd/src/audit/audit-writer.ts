@@ -40,7 +40,7 @@ export interface AuditLogParts {
   readonly directory: AbsPath;
   readonly clock: Pick<Clock, "now">;
   readonly warn: (line: string) => void;
-  readonly lock: DirectoryLock;
+  readonly lock: Pick<DirectoryLock, "descriptor"> & Disposable;
   readonly blobs: BlobStore;
   readonly grants: BlobStore;
   readonly head: ChainHead;

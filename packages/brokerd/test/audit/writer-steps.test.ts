@@ -1,0 +1,151 @@
+/** The writer's single steps, seen from what lies on the disk and from what it tells. */
+import assert from "node:assert/strict";
+import { closeSync, mkdirSync, openSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { type AuditRecord, DayFileName, sha256, ZERO_HASH } from "@boxmaker/proto";
+import type { LastLine } from "@boxmaker/proto/transparency";
+import { AuditStoppedError } from "../../src/audit/audit-stopped-error.ts";
+import { AuditLog, type AuditLogParts } from "../../src/audit/audit-writer.ts";
+import { BlobStore } from "../../src/audit/blob-store.ts";
+import { DayFile } from "../../src/audit/day-file.ts";
+import { DAY, FakeClock, NO_BLOBS, openLog, sessionEvent, startedEvent, TempDirectory } from "./audit-fixture.ts";
+
+interface Told {
+  readonly record: AuditRecord;
+  readonly line: string;
+  readonly place: LastLine;
+}
+
+/** An empty log that is made of its parts, with whatever stands for the locked directory. */
+class Writer implements AsyncDisposable {
+  readonly log: AuditLog;
+  readonly told: Told[] = [];
+  readonly warnings: string[] = [];
+
+  private constructor(parts: Omit<AuditLogParts, "warn" | "onDurable">) {
+    this.log = new AuditLog({
+      ...parts,
+      warn: (line) => this.warnings.push(line),
+      onDurable: (record, line, place) => this.told.push({ record, line, place }),
+    });
+  }
+
+  static async make(home: TempDirectory, { clock = new FakeClock(), locked = home.audit, file }: Options = {}): Promise<Writer> {
+    mkdirSync(home.audit, { recursive: true, mode: 0o700 });
+    const descriptor = openSync(locked, "r");
+    return new Writer({
+      directory: home.audit,
+      clock,
+      lock: { descriptor, [Symbol.dispose]: () => closeSync(descriptor) },
+      blobs: await BlobStore.open(home.audit, "blobs"),
+      grants: await BlobStore.open(home.audit, "grants"),
+      head: { seq: 0, sha256: ZERO_HASH, time: null },
+      file,
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.log[Symbol.asyncDispose]();
+  }
+}
+
+interface Options {
+  readonly clock?: FakeClock;
+  readonly locked?: string;
+  readonly file?: DayFile | undefined;
+}
+
+test("each record is told once it is on the disk, with the place of its line, over batches and days", async () => {
+  using home = new TempDirectory();
+  const clock = new FakeClock();
+  await using writer = await Writer.make(home, { clock });
+  await writer.log.append(startedEvent(0, "é"), NO_BLOBS).durable;
+  const batch = [writer.log.append(sessionEvent("a"), NO_BLOBS), writer.log.append(startedEvent(2, "naïve"), NO_BLOBS)];
+  clock.text = "2026-01-06T00:00:00.000Z";
+  batch.push(writer.log.append(startedEvent(3), NO_BLOBS), writer.log.append(sessionEvent("b"), NO_BLOBS));
+  await Promise.all(batch.map(({ durable }) => durable));
+  assert.deepEqual(
+    writer.told.map(({ record, place }) => [record.seq, place.file]),
+    [
+      [1, DAY],
+      [2, DAY],
+      [3, DAY],
+      [4, "2026-01-06.jsonl"],
+      [5, "2026-01-06.jsonl"],
+    ],
+  );
+  for (const { record, line, place } of writer.told) {
+    const file = readFileSync(join(home.audit, place.file));
+    assert.equal(file.subarray(place.offset, place.offset + place.bytes).toString(), line);
+    assert.equal(file[place.offset + place.bytes], 0x0a);
+    assert.deepEqual(JSON.parse(line), record);
+  }
+});
+
+test("a record in a new day's file isn't durable before the directory is, and the log stops where that fails", async () => {
+  using home = new TempDirectory();
+  // The kernel syncs no device that keeps nothing.
+  await using writer = await Writer.make(home, { locked: "/dev/null" });
+  const { durable } = writer.log.append(startedEvent(0), NO_BLOBS);
+  await assert.rejects(durable, (error) => {
+    assert.ok(error instanceof AuditStoppedError && error.cause instanceof Error);
+    assert.match(
+      error.message,
+      /^audit log in ".*" stopped: .*; nothing runs until brokerd is started again; see docs\/runbook\.md#/u,
+    );
+    assert.ok("code" in error.cause && error.cause.code === "EINVAL");
+    assert.deepEqual(writer.warnings, [error.message]);
+    return true;
+  });
+  assert.deepEqual([writer.log.stopped, writer.told], [true, []]);
+  assert.throws(() => writer.log.append(startedEvent(1), NO_BLOBS), AuditStoppedError);
+});
+
+test("a record in a file that was there already needs no sync of the directory", async () => {
+  using home = new TempDirectory();
+  {
+    await using opened = await openLog(home.audit);
+    await opened.log.append(startedEvent(0), NO_BLOBS).durable;
+  }
+  const name = DayFileName.parse(DAY);
+  const bytes = statSync(join(home.audit, DAY)).size;
+  const file = DayFile.openRead(home.audit, name, bytes);
+  await using writer = await Writer.make(home, { locked: "/dev/null", file });
+  await writer.log.append(startedEvent(1), NO_BLOBS).durable;
+  assert.deepEqual([writer.told.length, writer.told[0]?.place.offset, writer.log.stopped], [1, bytes, false]);
+});
+
+test("what is appended while a batch is being written waits for it", async () => {
+  using home = new TempDirectory();
+  await using writer = await Writer.make(home);
+  const text = "x".repeat(16 * 1024 * 1024);
+  const first = writer.log.append(startedEvent(0), new Map([[sha256(text), text]]));
+  // The first batch has begun, and is busy with its blob.
+  await new Promise(setImmediate);
+  await new Promise(setImmediate);
+  const second = writer.log.append(startedEvent(1), NO_BLOBS);
+  const ended: string[] = [];
+  await Promise.all([first.durable.then(() => ended.push("first")), second.durable.then(() => ended.push("second"))]);
+  assert.deepEqual(ended, ["first", "second"]);
+  assert.deepEqual(
+    home
+      .text(DAY)
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.startsWith('{"seq":1,')),
+    [true, false],
+  );
+});
+
+test("a closed log and a blob that isn't what its hash says are refused by name", async () => {
+  using home = new TempDirectory();
+  const writer = await Writer.make(home);
+  const wrong = new Map([[ZERO_HASH, "text"]]);
+  assert.throws(() => writer.log.append(startedEvent(0), wrong), new RangeError("expected each blob under the hash of its text"));
+  await writer[Symbol.asyncDispose]();
+  assert.throws(
+    () => writer.log.append(startedEvent(0), NO_BLOBS),
+    new AuditStoppedError("the audit log is closed; see docs/runbook.md#audit-unavailable"),
+  );
+});
