@@ -1,7 +1,20 @@
 /** What the seam to the disk promises: what stands at a path, what changes a stamp, and that nothing is read but what was looked at. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, lstatSync, mkdirSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { isSameStamp, type Looked, realGrantFiles, type Stamp } from "../../src/grants/grant-files.ts";
@@ -10,6 +23,20 @@ import { TempDirectory } from "./temp-directory.ts";
 function stampOf(path: string): Stamp {
   const looked: Looked = realGrantFiles.look(path);
   return "ctimeNs" in looked ? looked : assert.fail(looked.kind);
+}
+
+const SHORT = "/sys/devices/system/cpu/online";
+
+/** What this process has open. */
+function openFiles(): readonly string[] {
+  return readdirSync("/proc/self/fd").flatMap((descriptor) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${descriptor}`)];
+    } catch {
+      // The descriptor that listed them is gone again.
+      return [];
+    }
+  });
 }
 
 describe("a look at", () => {
@@ -98,6 +125,36 @@ describe("a read", () => {
     const fifo = join(directory.path, "fifo");
     assert.equal(spawnSync("mkfifo", [fifo]).status, 0);
     assert.deepEqual(await realGrantFiles.read(fifo, stamp), { kind: "changed" });
+  });
+
+  test("of a file that ends before its size ends too, and gives none of it", {
+    skip: existsSync(SHORT) ? false : `needs ${SHORT}, which says of itself that it is larger than it is`,
+  }, async () => {
+    // As long as it is open, its times stay.
+    const descriptor = openSync(SHORT, "r");
+    try {
+      const stamp = stampOf(SHORT);
+      assert.ok(stamp.size > readFileSync(SHORT).length);
+      assert.deepEqual(await realGrantFiles.read(SHORT, stamp), { kind: "changed" });
+    } finally {
+      closeSync(descriptor);
+    }
+  });
+
+  test("leaves no file open, whatever comes of it", async () => {
+    using directory = new TempDirectory();
+    const path = directory.write("file", "text\n");
+    const stamp = stampOf(path);
+    for (const [from, kind] of [
+      [stamp, "bytes"],
+      [{ ...stamp, ino: 0n }, "changed"],
+    ] as const) {
+      assert.equal((await realGrantFiles.read(path, from)).kind, kind);
+      assert.ok(!openFiles().includes(path));
+    }
+    const folder = stampOf(directory.path);
+    assert.equal((await realGrantFiles.read(directory.path, folder)).kind, "unreadable");
+    assert.ok(!openFiles().includes(directory.path));
   });
 
   test("of a folder says that it can't be read", async () => {

@@ -130,9 +130,19 @@ describe("GrantStore.current() waits", () => {
     clock.onSleep = (count) => {
       if (count === 1) changed = clock.time - 50;
     };
-    const store = directory.store({ clock, files: filesChangedAt(() => changed) });
-    assert.deepEqual(idsOf(await store.current()), ["a"]);
+    const disk = filesChangedAt(() => changed);
+    const readAfter: number[] = [];
+    const files: GrantFiles = {
+      ...disk,
+      read: (path, stamp) => {
+        readAfter.push(clock.slept.length);
+        return disk.read(path, stamp);
+      },
+    };
+    assert.deepEqual(idsOf(await directory.store({ clock, files }).current()), ["a"]);
     assert.deepEqual(clock.slept, [QUIET_MS, QUIET_MS - 50]);
+    // Nothing is read before all of it has been left alone.
+    assert.deepEqual(readAfter, [2]);
   });
 
   test("no longer than its deadline, to the last part of a wait, and says of the directory why it gave up", async () => {
