@@ -53,6 +53,11 @@ describe("a grant's lists", () => {
   });
 });
 
+test("a grant's ask may be answered by either of two, and by nobody else", () => {
+  assert.deepEqual(messagesOf({ approvers: ["bxctl", "gateway"] }), []);
+  assert.equal(messagesOf({ approvers: [""] }).length, 1);
+});
+
 describe("a grant's keys", () => {
   for (const [what, change] of Object.entries({
     "of its own": { colour: 1 },
