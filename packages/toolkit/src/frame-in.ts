@@ -66,9 +66,14 @@ export function readRunBody(bytes: Uint8Array): RunReading {
 }
 
 function isRunBody(value: unknown): value is BoxRun["body"] {
-  if (!hasKeys(value, ["request", "roots", "output_cap"])) return false;
-  const { request, roots, output_cap: cap } = value;
-  return isToolCall(request) && Array.isArray(roots) && roots.every(isPath) && isCount(cap) && cap >= 1;
+  if (!hasKeys(value, ["request", "roots", "output_cap", "fetch"])) return false;
+  const { request, roots, output_cap: cap, fetch } = value;
+  return isToolCall(request) && Array.isArray(roots) && roots.every(isPath) && isLimit(cap) && (fetch === null || isTerms(fetch));
+}
+
+function isTerms(value: unknown): boolean {
+  if (!hasKeys(value, ["follow_redirects", "limit_ms"])) return false;
+  return typeof value["follow_redirects"] === "boolean" && isLimit(value["limit_ms"]);
 }
 
 function isToolCall(value: unknown): boolean {
@@ -96,6 +101,10 @@ function hasKeys<K extends string>(value: unknown, keys: readonly K[]): value is
 
 function isCount(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+}
+
+function isLimit(value: unknown): boolean {
+  return isCount(value) && value >= 1;
 }
 
 function isCommand(value: unknown): boolean {

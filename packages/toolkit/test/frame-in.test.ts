@@ -6,11 +6,17 @@ import { readRunBody } from "../src/frame-in.ts";
 import { encodeDone } from "../src/frame-out.ts";
 
 const RUNS = [
-  { request: { tool: "read_file", arguments: { path: "/a/b" } }, roots: ["/a"], output_cap: 1 },
-  { request: { tool: "write_file", arguments: { path: "/a/b", content: "" } }, roots: [], output_cap: 1 },
-  { request: { tool: "shell", arguments: { command: "ls" } }, roots: ["/a", "/b"], output_cap: 5 },
-  { request: { tool: "shell", arguments: { command: "ls", cwd: "/a" } }, roots: ["/a", "/b"], output_cap: 5 },
-  { request: { tool: "http_fetch", arguments: { url: "https://example.com/" } }, roots: [], output_cap: 5 },
+  { request: { tool: "read_file", arguments: { path: "/a/b" } }, roots: ["/a"], output_cap: 1, fetch: null },
+  { request: { tool: "write_file", arguments: { path: "/a/b", content: "" } }, roots: [], output_cap: 1, fetch: null },
+  { request: { tool: "shell", arguments: { command: "ls" } }, roots: ["/a", "/b"], output_cap: 5, fetch: null },
+  { request: { tool: "shell", arguments: { command: "ls", cwd: "/a" } }, roots: ["/a", "/b"], output_cap: 5, fetch: null },
+  { request: { tool: "http_fetch", arguments: { url: "https://example.com/" } }, roots: [], output_cap: 5, fetch: null },
+  {
+    request: { tool: "http_fetch", arguments: { url: "https://example.com/" } },
+    roots: [],
+    output_cap: 5,
+    fetch: { follow_redirects: true, limit_ms: 1 },
+  },
 ] as const;
 
 function read(value: unknown): string {

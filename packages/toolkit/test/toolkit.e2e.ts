@@ -21,7 +21,7 @@ function runToolkit(input: Uint8Array): End {
 }
 
 function frame(request: unknown, roots: readonly string[]): Buffer {
-  const message = BoxRun.parse({ kind: "box_run", body: { request, roots, output_cap: 1000 } });
+  const message = BoxRun.parse({ kind: "box_run", body: { request, roots, output_cap: 1000, fetch: null } });
   return encodeMessage(BoxRun, { id: 7, final: true, message });
 }
 

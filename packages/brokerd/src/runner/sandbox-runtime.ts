@@ -1,6 +1,7 @@
 /** What the runtimes with boxes have in common: check the spec, lay out the box, start it, see it to its end. */
 import { type AbsPath, BoxRun, encodeMessage, type RuntimeName } from "@boxmaker/proto";
-import { type Launch, startBox } from "./box-process.ts";
+import type { Launch } from "./box-child.ts";
+import { startBox } from "./box-process.ts";
 import { carriesAway, overlap } from "./box-reach.ts";
 import { type Layer, type Layering, layOut } from "./layers.ts";
 import { isRunSpec, type RunSpec } from "./run-spec.ts";
@@ -57,7 +58,7 @@ export class SandboxRuntime implements Runtime {
     const limitMs = timeLimitMs(this.#config, request.tool);
     const message = {
       kind: "box_run",
-      body: { request, roots: mounts.map(({ path }) => path), output_cap: this.#config.output_cap },
+      body: { request, roots: mounts.map(({ path }) => path), output_cap: this.#config.output_cap, fetch: null },
     } as const;
     const input = encodeMessage(BoxRun, { id: 1, final: true, message });
     const layering = await layOutSafely(spec);

@@ -54,6 +54,7 @@ interface Effects {
   readonly grantSha256: Hash32;
   readonly expires: number | null;
   readonly approvers: readonly Approver[];
+  readonly followsRedirects: boolean;
 }
 
 /** Known to this module alone: a constructor that isn't given it throws. */
@@ -121,6 +122,14 @@ class Sealed {
   /** Who may approve it, where it needs an approval. */
   get approvers(): readonly Approver[] {
     return this.#effects.approvers;
+  }
+
+  /**
+   * Whether a redirect to the same host may be followed in the same call: a fetch alone, and only where no grant that names the host
+   * asks anything of the URL, since nobody would judge the next one by it.
+   */
+  get followsRedirects(): boolean {
+    return this.#effects.followsRedirects;
   }
 }
 
@@ -302,6 +311,7 @@ function effectsOf(about: About, request: ToolCall, judgement: Running): Effects
     grantSha256: named.sha256,
     expires: judgement.expires,
     approvers: judgement.approvers,
+    followsRedirects: judgement.followsRedirects,
   });
 }
 

@@ -67,6 +67,8 @@ export type Judgement =
       readonly approvers: readonly Approver[];
       /** The last moment at which a grant permits it, in milliseconds; null where one does for ever. */
       readonly expires: number | null;
+      /** Whether a fetch may go on to another path of its host: not where a grant tells URLs of this host apart. */
+      readonly followsRedirects: boolean;
       /** The grant whose use is spent when the call is let run. */
       readonly uses: string | null;
     };
@@ -181,6 +183,7 @@ export function judge(
     run,
     approvers: approversOf(weighed, ruling),
     expires: expiryOf(permitting),
+    followsRedirects: call.tool === "http_fetch" && index.candidates(call).every(({ grant }) => grant.args.size === 0),
     uses: spendFrom(permitting),
   };
 }

@@ -6,13 +6,20 @@ import { ToolCall } from "../tools/tool-call.ts";
 import { message } from "../wire/message.ts";
 
 /**
+ * What a fetch is told beside its URL. `follow_redirects`: whether one to the same host is followed in this call; `limit_ms` is for all
+ * of its hops, and shorter than what the box has, so that the tool can still say what it waited for.
+ */
+const FetchTerms = z.strictObject({ follow_redirects: z.boolean(), limit_ms: SafeInteger.min(1) }).readonly();
+
+/**
  * The whole of what a box is told. `roots` are the mounts of the call (a file tool refuses paths outside them); `output_cap` is in
- * bytes.
+ * bytes; `fetch` is null where the box has no way to the network.
  */
 export const BoxRun = message("box_run", {
   request: ToolCall,
   roots: z.array(AbsPath).readonly(),
   output_cap: SafeInteger.min(1),
+  fetch: FetchTerms.nullable(),
 });
 export type BoxRun = z.infer<typeof BoxRun>;
 
