@@ -74,8 +74,11 @@ test("a session is shown, explained and rewound, labels are shown and taken back
   assert.equal((await bxctl(home, "grants", "explain", "read_file", `path=${notes}/diary/monday.md`)).code, 20);
 
   trial.type('write "buy bread" to new.md in my notes');
-  const [, id = ""] = await trial.until(/^approval ([0-9]+):[\s\S]*^ {2}digest/mu);
-  const useless = await bxctl(home, "approve", id, "--uses", "2");
+  const [, id = "", digest = ""] = await trial.until(/^approval ([0-9]+):[\s\S]*^ {2}digest +([0-9a-f]{64})$/mu);
+  const unseen = await bxctl(home, "approve", id);
+  assert.equal(unseen.code, 2);
+  assert.match(unseen.stderr, /^bxctl: nobody can be asked here, .+\n$/u);
+  const useless = await bxctl(home, "approve", id, "--digest", digest, "--uses", "2");
   assert.equal(useless.code, 1);
   assert.match(useless.stderr, /not approved: a grant would change nothing, since "write-notes" asks .+#exact-grant-useless\n$/u);
   trial.type(id);

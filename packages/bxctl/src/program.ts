@@ -59,23 +59,26 @@ function buildProgram(io: ProcessIo, finish: (status: ExitStatus) => void): Comm
     });
 
   line
-    .add(root, "approve <id>", "shows a waiting call and lets it run", "bxctl approve 41")
-    .option("--digest <hash>", "only if this is still the call's digest, as bxctl approvals showed it")
+    .add(root, "approve <id>", "shows a waiting call, asks whether it may run, and lets it", "bxctl approve 41")
+    .option("--digest <hash>", "doesn't ask, and only if this is still the digest, as bxctl approvals showed it")
     .option("--uses <n>", "also writes a grant for this very call, for so many more times")
     .option("--expires <time>", "also writes a grant for this very call, until then: 2h, 7d, 2027-01-31")
     .option("--json", "one line of JSON; needs --digest, since nothing is shown before")
     .action(async (id: string, { digest, uses, expires, json = false }: Flags, command: Command) => {
       const { approveCommand } = await import("./approvals/approval-commands.ts");
+      const { confirmAtTerminal } = await import("./approvals/confirm-approval.ts");
       const at = { places: line.placesOf(command), json, ...(await line.screens()) };
-      finish(await approveCommand(at, id, { digest, uses, expires }));
+      finish(await approveCommand(at, id, { digest, uses, expires }, confirmAtTerminal(io)));
     });
 
   line
     .add(root, "refuse <id>", "refuses a waiting call", 'bxctl refuse 41 --reason "not that folder"')
     .option("--reason <text>", "recorded with the refusal")
-    .action(async (id: string, { reason }: Flags, command: Command) => {
+    .option("--json", "one line of JSON")
+    .action(async (id: string, { reason, json = false }: Flags, command: Command) => {
       const { refuseCommand } = await import("./approvals/approval-commands.ts");
-      finish(await refuseCommand({ socket: line.placesOf(command).adminSocket, ...(await line.screens()) }, id, reason));
+      const at = { socket: line.placesOf(command).adminSocket, ...(await line.screens()) };
+      finish(await refuseCommand(at, id, reason, json));
     });
 
   addGrantsCommands(line);

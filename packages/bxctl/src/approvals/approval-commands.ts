@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { systemClock } from "@boxmaker/edge/log";
-import { escapeText, Hash32, parseApprovalId, quoteText, unreachable } from "@boxmaker/proto";
+import { escapeText, Hash32, millisFromTimestamp, parseApprovalId, quoteText, unreachable } from "@boxmaker/proto";
 import { askAdmin } from "../box/ask-admin.ts";
 import type { Places } from "../box/places.ts";
 import type { GrantsCommand } from "../grants/grants-command.ts";
@@ -10,6 +10,7 @@ import type { ExitStatus } from "../process-io.ts";
 import { jsonLine } from "../terminal/json-line.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { type Answered, approveAsk, fetchAsk, phraseElsewhere, refuseAsk } from "./answer-ask.ts";
+import type { Confirm } from "./confirm-approval.ts";
 import { type ShownAsk, showAsk } from "./describe-ask.ts";
 import { type GrantFlags, type GrantLimits, readLimits } from "./grant-limits.ts";
 import type { Plan, PlannedGrant } from "./plan-grant.ts";
@@ -22,6 +23,8 @@ export interface ApprovalCommand {
 }
 
 const MAX_REASON = 1000;
+/** The longest that a timer can wait. */
+const MAX_WAIT_MS = 2 ** 31 - 1;
 
 /** Every call that waits, whole. One that is answered while the list is being read is left out. */
 export async function listApprovals(
@@ -85,10 +88,18 @@ export interface ApproveFlags extends GrantFlags {
 }
 
 /**
- * Shows the call as it is now and approves that; with limits, shows and writes the grant for it, too. For a script, which has to name the
- * digest of what it has seen, one line of JSON says afterwards what was approved, and the grant that was written.
+ * Shows the call as it is now and, where it is agreed to, approves that; with limits, shows and writes the grant for it, too. What names
+ * its digest has been seen and isn't asked about. For a script, one line of JSON says afterwards what was approved, and the grant that
+ * was written.
+ *
+ * @param confirm undefined where nobody can be asked: the digest is needed then
  */
-export async function approveCommand(command: GrantsCommand, id: string, flags: ApproveFlags): Promise<ExitStatus> {
+export async function approveCommand(
+  command: GrantsCommand,
+  id: string,
+  flags: ApproveFlags,
+  confirm: Confirm | undefined,
+): Promise<ExitStatus> {
   const { places, out, err, json } = command;
   const socket = places.adminSocket;
   const at: ApprovalCommand = { socket, out, err };
@@ -100,6 +111,8 @@ export async function approveCommand(command: GrantsCommand, id: string, flags: 
   // With --json nothing is shown before it is approved.
   if (json && digest === undefined)
     return usage(at, "--json needs --digest: what is approved has to have been seen, as by bxctl approvals");
+  if (digest === undefined && confirm === undefined)
+    return usage(at, "nobody can be asked here, where no terminal is: give --digest, as bxctl approvals shows it with the call");
   const limits = readLimits(flags);
   if (limits.kind === "usage") return usage(at, limits.problem);
   const block = await fetchAsk(socket, approval);
@@ -111,6 +124,10 @@ export async function approveCommand(command: GrantsCommand, id: string, flags: 
   const planned = limits.value === undefined ? undefined : await plan(command, block.body, limits.value);
   if (planned?.kind === "ended") return planned.status;
   if (planned !== undefined && !json) showGrant(out, planned.grant);
+  if (digest === undefined && !(await isAgreed(block.body, confirm))) {
+    err.line(`bxctl: approval ${approval}: not approved, nothing ran; it waits until it expires`);
+    return 1;
+  }
   const answered = await approveAsk(socket, approval, digest?.data ?? block.body.digest);
   const isRun = answered.kind === "runs";
   let status = json && isRun ? 0 : finish(at, answered);
@@ -122,6 +139,13 @@ export async function approveCommand(command: GrantsCommand, id: string, flags: 
     out.raw(jsonLine({ ...block.body, answer: answered.kind, grant: status === 0 ? grant : null }));
   }
   return status;
+}
+
+/** Asks until the call expires. Nobody who could be asked is nobody who agrees. */
+async function isAgreed({ ask, expires }: ShownAsk, confirm: Confirm | undefined): Promise<boolean> {
+  if (confirm === undefined) return false;
+  const left = Math.max(0, millisFromTimestamp(expires) - systemClock.now());
+  return await confirm(`let ${ask.request.tool} run? y/N: `, AbortSignal.timeout(Math.min(left, MAX_WAIT_MS)));
 }
 
 /** Loaded only now: an approval without a grant is to be quick. */
@@ -157,11 +181,19 @@ async function showChanged({ socket, out }: ApprovalCommand, approval: ShownAsk[
   showAsk(out, now.body, systemClock.now());
 }
 
-/** Refuses a call; the reason is recorded. */
-export async function refuseCommand(command: ApprovalCommand, id: string, reason: string | undefined): Promise<ExitStatus> {
+/** Refuses a call; the reason is recorded. With `json`, one line says what came of it. */
+export async function refuseCommand(
+  command: ApprovalCommand,
+  id: string,
+  reason: string | undefined,
+  json: boolean,
+): Promise<ExitStatus> {
   const approval = parseApprovalId(id);
   if (approval === undefined) return usage(command, badId(id));
   if (reason !== undefined && reason.length > MAX_REASON)
     return usage(command, `the reason is longer than ${MAX_REASON} characters`);
-  return finish(command, await refuseAsk(command.socket, approval, reason ?? null));
+  const answered = await refuseAsk(command.socket, approval, reason ?? null);
+  const isRefused = answered.kind === "refused";
+  if (json) command.out.raw(jsonLine({ approval, answer: answered.kind, reason: reason ?? null }));
+  return json && isRefused ? 0 : finish(command, answered);
 }

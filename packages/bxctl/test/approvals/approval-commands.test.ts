@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { test } from "node:test";
-import type { AdminAnswer, AdminRequest } from "@boxmaker/proto";
+import { type AdminAnswer, type AdminRequest, Timestamp } from "@boxmaker/proto";
 import { approveCommand, listApprovals, refuseCommand } from "../../src/approvals/approval-commands.ts";
 import { askAdmin } from "../../src/box/ask-admin.ts";
 import { findPlaces } from "../../src/box/places.ts";
@@ -17,6 +18,8 @@ interface Ran {
   readonly err: string;
   readonly requests: readonly AdminRequest[];
 }
+
+const agrees = (): Promise<boolean> => Promise.resolve(true);
 
 type Command = GrantsCommand & { readonly socket: string };
 
@@ -84,7 +87,7 @@ test("approve shows the call and approves that under its digest", async () => {
   for (const outcome of ["allowed", "ask"] as const) {
     const { status, out, err, requests } = await run(
       (request) => (request.kind === "approval" ? askBlock() : { kind: "approve_result", body: { outcome } }),
-      (at) => approveCommand(at, "41", {}),
+      (at) => approveCommand(at, "41", {}, agrees),
     );
     assert.deepEqual([status, err], [0, ""]);
     assert.match(out, /^approval 41: shell\n(.*\n)*approval 41: approved, it runs\n$/u);
@@ -92,11 +95,59 @@ test("approve shows the call and approves that under its digest", async () => {
   }
 });
 
+test("approve asks once the whole call is shown, and without agreement nothing is approved", async () => {
+  const out = memoryScreen();
+  for (const isAgreed of [true, false]) {
+    let asked = "";
+    const { status, err, requests } = await run(
+      (request) => (request.kind === "approval" ? askBlock() : { kind: "approve_result", body: { outcome: "ask" } }),
+      (at) =>
+        approveCommand({ ...at, out: out.screen }, "41", {}, (prompt, signal) => {
+          assert.match(out.stream.text, new RegExp(`\\n {2}digest {6}${DIGEST}\\n$`, "u"));
+          assert.ok(!signal.aborted);
+          asked = prompt;
+          return Promise.resolve(isAgreed);
+        }),
+    );
+    assert.equal(asked, "let shell run? y/N: ");
+    const kinds = requests.map(({ kind }) => kind);
+    if (isAgreed) assert.deepEqual([status, err, kinds], [0, "", ["approval", "approve"]]);
+    else assert.deepEqual([status, kinds], [1, ["approval"]]);
+    if (!isAgreed) {
+      const said = "not approved, nothing ran; it waits until it expires";
+      assert.equal(err, `bxctl: approval 41: ${said}\n`);
+    }
+    out.stream.text = "";
+  }
+});
+
+test("the question ends when the call expires", async () => {
+  const { kind, body } = askBlock();
+  const { status, requests } = await run(
+    () => ({ kind, body: { ...body, expires: Timestamp.parse("2020-01-01T00:00:00.000Z") } }),
+    (at) =>
+      approveCommand(at, "41", {}, async (_, signal) => {
+        if (!signal.aborted) await once(signal, "abort");
+        return false;
+      }),
+  );
+  assert.deepEqual([status, requests.length], [1, 1]);
+});
+
+test("approve without --digest is refused where nobody can be asked, before brokerd is", async () => {
+  const { status, out, err, requests } = await run(
+    () => askBlock(),
+    (at) => approveCommand(at, "41", {}, undefined),
+  );
+  assert.deepEqual([status, out, requests], [2, "", []]);
+  assert.match(err, /^bxctl: nobody can be asked here, where no terminal is: give --digest, .+\n$/u);
+});
+
 test("approve --digest approves that digest and no other", async () => {
   const digest = "d".repeat(64);
   const { status, err, requests } = await run(
     (request) => (request.kind === "approval" ? askBlock() : { kind: "approve_result", body: { outcome: "changed" } }),
-    (at) => approveCommand(at, "41", { digest }),
+    (at) => approveCommand(at, "41", { digest }, undefined),
   );
   assert.equal(status, 1);
   assert.equal(
@@ -113,7 +164,7 @@ test("approve shows what the call has become when it changed", async () => {
       request.kind === "approval"
         ? askBlock({ grant: looks++ === 0 ? "old" : "new" })
         : { kind: "approve_result", body: { outcome: "changed" } },
-    (at) => approveCommand(at, "41", {}),
+    (at) => approveCommand(at, "41", {}, agrees),
   );
   assert.equal(status, 1);
   assert.match(out, /"old"(.*\n)*it would now be:\napproval 41: shell\n(.*\n)*.*"new"/u);
@@ -123,7 +174,7 @@ test("an approval that the re-decision denies is a failure with its reason", asy
   const { status, err } = await run(
     (request) =>
       request.kind === "approval" ? askBlock() : { kind: "approve_result", body: { outcome: "denied", reason: "expired" } },
-    (at) => approveCommand(at, "41", {}),
+    (at) => approveCommand(at, "41", {}, agrees),
   );
   assert.deepEqual([status, err], [1, "bxctl: approval 41: approved, but denied now: its grant has expired\n"]);
 });
@@ -132,10 +183,27 @@ test("refuse carries the reason", async () => {
   for (const reason of ["not that folder", undefined]) {
     const { status, out, requests } = await run(
       () => ({ kind: "ok", body: {} }),
-      (at) => refuseCommand(at, "41", reason),
+      (at) => refuseCommand(at, "41", reason, false),
     );
     assert.deepEqual([status, out], [0, "approval 41: refused, it doesn't run\n"]);
     assert.deepEqual(requests, [{ kind: "refuse", body: { approval: 41, reason: reason ?? null } }]);
+  }
+});
+
+test("refuse --json is one line that says what came of it", async () => {
+  for (const [answer, status, came] of [
+    [{ kind: "ok", body: {} }, 0, "refused"],
+    [GONE, 1, "failed"],
+  ] as const) {
+    const ran = await run(
+      () => answer,
+      (at) => refuseCommand(at, "41", "not\u202e that", true),
+    );
+    assert.equal(ran.status, status);
+    assert.deepEqual(JSON.parse(ran.out), { approval: 41, answer: came, reason: "not\u202e that" });
+    assert.equal(ran.out.indexOf("\n"), ran.out.length - 1);
+    assert.equal(findUnsafe(ran.out), undefined);
+    assert.match(ran.err, came === "failed" ? /^bxctl: approval 41: .+#no-such-approval\n$/u : /^$/u);
   }
 });
 
@@ -144,8 +212,8 @@ test("what brokerd refuses is one escaped line and a failure", async () => {
     const refused: AdminAnswer = { kind: "error", body: { code: "internal", detail } };
     for (const command of [
       (at: Command) => listApprovals(at, false, { adminFlags: " --home /srv/box" }),
-      (at: Command) => approveCommand(at, "41", {}),
-      (at: Command) => refuseCommand(at, "41", undefined),
+      (at: Command) => approveCommand(at, "41", {}, agrees),
+      (at: Command) => refuseCommand(at, "41", undefined, false),
     ]) {
       const { status, out, err } = await run(() => refused, command);
       assert.deepEqual([status, out], [1, ""]);
@@ -169,11 +237,11 @@ test("an answer of another kind than the one due is a failure with a pointer", a
 test("ids, digests and reasons that aren't any are refused before brokerd is asked", async () => {
   for (const command of [
     ...["+41", " 41", "４１", "0", "007", "", "41 ", "4e1", "\u001b"].flatMap((id) => [
-      (at: Command) => approveCommand(at, id, {}),
-      (at: Command) => refuseCommand(at, id, undefined),
+      (at: Command) => approveCommand(at, id, {}, agrees),
+      (at: Command) => refuseCommand(at, id, undefined, false),
     ]),
-    (at: Command) => approveCommand(at, "41", { digest: "D".repeat(64) }),
-    (at: Command) => refuseCommand(at, "41", "x".repeat(1001)),
+    (at: Command) => approveCommand(at, "41", { digest: "D".repeat(64) }, undefined),
+    (at: Command) => refuseCommand(at, "41", "x".repeat(1001), true),
   ]) {
     const { status, err, requests } = await run(() => GONE, command);
     assert.equal(status, 2);
