@@ -36,6 +36,10 @@ describe("a predicate can hold", () => {
       "for a path that holds one of several granted ones",
       file("shell", "", 'paths = ["/home/x", "/srv/notes"]\nargs = { cwd = { prefix = "/srv" } }'),
     ],
+    [
+      "for one URL beside what is none",
+      file("http_fetch", "", 'hosts = ["b.org"]\nargs = { url = { in = ["b.org", "https://b.org/"] } }'),
+    ],
   ] as const) {
     test(name, () => assert.deepEqual(problemsOf(text), []));
   }
@@ -48,6 +52,34 @@ test("what a deny can't have is told beside an unknown key of the same file", ()
     problems.map((problem) => problem.split(" ").slice(0, 2).join(" ")),
     ["4: unknown", "5: max_taint:", "6: expires:", "7: uses:"],
   );
+});
+
+describe("where a file doesn't say", () => {
+  const missing = (key: string): RegExp => new RegExp(`^1: ${key}: missing, expected one of [^\n]+$`, "u");
+  const example = '[[examples]]\ncall = { path = "/home" }\nmatch = true\n';
+  for (const constraints of [
+    'hosts = ["a.org"]',
+    'paths = ["/srv"]\nhosts = ["a.org"]',
+    'paths = ["/srv"]\nargs = { cwd = { in = ["/home"] } }',
+    `paths = ["/srv"]\n${example}`,
+  ]) {
+    test(`which tool it is about, nothing is said of ${JSON.stringify(constraints)}`, () => {
+      const text = file("shell", "", constraints).replace('tool = "shell"\n', "");
+      assert.match(problemsOf(text).join("\n"), missing("tool"));
+    });
+  }
+
+  test("whether it permits, nothing is said of its examples", () => {
+    const text = file("read_file", "", `paths = ["/srv"]\n${example}`).replace('mode = "auto"\n', "");
+    assert.match(problemsOf(text).join("\n"), missing("mode"));
+  });
+});
+
+test("a path in a folder that several grants let a box write is one problem", () => {
+  const at = (id: string, path: string): string => file("shell", "", `paths = ["${path}"]`).replace('"a"', `"${id}"`);
+  assert.deepEqual(setProblems(at("a", "/srv/x"), at("b", "/srv/x"), at("c", "/srv/x/y")), [
+    '2.toml:5: constraints.paths: "/srv/x/y" lies in "/srv/x", which 0.toml lets a box write and put links in',
+  ]);
 });
 
 test("text that isn't TOML is one problem, of its own line", () => {
