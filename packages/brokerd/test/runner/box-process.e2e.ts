@@ -3,7 +3,8 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { BoxDone, encodeMessage, MAX_FRAME } from "@boxmaker/proto";
-import { type Box, type Launch, startBox } from "../../src/runner/box-process.ts";
+import type { Launch } from "../../src/runner/box-child.ts";
+import { type Box, startBox } from "../../src/runner/box-process.ts";
 import type { RunOutcome } from "../../src/runner/runtime.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 

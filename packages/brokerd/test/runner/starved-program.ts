@@ -1,6 +1,7 @@
 /** Starts a box when no descriptor is left for its pipes, and prints what it comes to. */
 import { openSync } from "node:fs";
-import { type Launch, startBox } from "../../src/runner/box-process.ts";
+import type { Launch } from "../../src/runner/box-child.ts";
+import { startBox } from "../../src/runner/box-process.ts";
 
 const launch: Launch = {
   program: "/bin/true",

@@ -1,5 +1,5 @@
 /** Boxes made by bubblewrap: the host's /usr read-only, a process that dies with brokerd. */
-import type { Launch } from "../box-process.ts";
+import type { Launch } from "../box-child.ts";
 import { hostEnvironment } from "../host-command.ts";
 import type { Layer } from "../layers.ts";
 import type { RunOutcome } from "../runtime.ts";

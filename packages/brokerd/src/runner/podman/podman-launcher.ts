@@ -1,6 +1,6 @@
 /** Boxes as podman containers: one per call, named, labelled, and gone when the call is over. */
 import { randomBytes } from "node:crypto";
-import type { Launch } from "../box-process.ts";
+import type { Launch } from "../box-child.ts";
 import { hostEnvironment, runCommand } from "../host-command.ts";
 import type { Layer } from "../layers.ts";
 import type { RunOutcome } from "../runtime.ts";

@@ -1,6 +1,6 @@
 /** No sandbox: the toolkit as a child of brokerd, held by Node's permission model and by its own checks. File tools only. */
 import { holdsPath } from "@boxmaker/proto";
-import type { Launch } from "../box-process.ts";
+import type { Launch } from "../box-child.ts";
 import type { Layer } from "../layers.ts";
 import type { RunSpec } from "../run-spec.ts";
 import type { RunOutcome } from "../runtime.ts";
