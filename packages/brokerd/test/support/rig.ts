@@ -100,7 +100,8 @@ export interface RigOptions {
   readonly asksPerHour?: number;
   readonly sessionsPerMinute?: number;
   readonly maxBoxes?: number;
-  readonly ttlMs?: number;
+  /** How long an ask waits, or what says so for each. */
+  readonly ttlMs?: number | (() => number);
   readonly opening?: Label;
   readonly clock?: FakeClock;
   /** Records between two savings of the state; none unless given. */
@@ -211,7 +212,18 @@ export class Rig implements AsyncDisposable {
       ...options.ledger,
     });
     const { ledger, admission, table } = this;
-    this.calls = new ToolCalls({ ledger, admission, table, runtime, clock, events, ttlMs: options.ttlMs ?? 900_000 });
+    const { ttlMs = 900_000 } = options;
+    this.calls = new ToolCalls({
+      ledger,
+      admission,
+      table,
+      runtime,
+      clock,
+      events,
+      get ttlMs(): number {
+        return typeof ttlMs === "number" ? ttlMs : ttlMs();
+      },
+    });
     this.approvals = new Approvals(ledger, table, events);
   }
 
