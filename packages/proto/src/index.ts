@@ -55,7 +55,9 @@ export { escapeLayoutText, escapeText, quoteText } from "./text/escape-text.ts";
 export { unreachable } from "./text/unreachable.ts";
 export { AbsPath, holdsPath, isProperParent } from "./tools/abs-path.ts";
 export { FetchUrl, hostOfUrl } from "./tools/fetch-url.ts";
+export { hostOfFetchUrl } from "./tools/fetch-url-grammar.ts";
 export { Host, HostPattern, matchesHost } from "./tools/host.ts";
+export { isHostName, isHostNamePattern, matchesHostName } from "./tools/host-grammar.ts";
 export { MAX_ARGUMENTS, parseToolCall, RequestedTool, TOOL_ARGUMENTS, ToolCall, ToolName } from "./tools/tool-call.ts";
 export {
   AdminAnswer,
