@@ -102,6 +102,23 @@ test("a record in a new day's file isn't durable before the directory is, and th
   assert.throws(() => writer.log.append(startedEvent(1), NO_BLOBS), AuditStoppedError);
 });
 
+test("nobody has to wait for what is appended: where the log stops, that is told and ends nothing else", async () => {
+  using home = new TempDirectory();
+  const writer = await Writer.make(home, { locked: "/dev/null" });
+  const strays: unknown[] = [];
+  const keep = (reason: unknown): void => void strays.push(reason);
+  process.on("unhandledRejection", keep);
+  try {
+    writer.log.append(startedEvent(0), NO_BLOBS);
+    await writer[Symbol.asyncDispose]();
+    // Rejections that nobody has taken are told in the turn after.
+    await new Promise(setImmediate);
+  } finally {
+    process.off("unhandledRejection", keep);
+  }
+  assert.deepEqual([strays, writer.warnings.length], [[], 1]);
+});
+
 test("a record in a file that was there already needs no sync of the directory", async () => {
   using home = new TempDirectory();
   {

@@ -214,6 +214,15 @@ export const ACCEPTED_BREAKS: readonly DamagedLog[] = [
     verdict: STILL,
   },
   {
+    name: "an acceptance dated after its file's day",
+    files: (() => {
+      const log = continued(CHANGED);
+      log.time = "2026-01-09T00:00:00.000Z";
+      return log.accept(ACCEPTED).build();
+    })(),
+    verdict: STILL,
+  },
+  {
     name: "an acceptance without its newline",
     files: new Map([...behind(ACCEPTED).build()].map(([name, bytes]) => [name, name === LAST_DAY ? bytes.subarray(0, -1) : bytes])),
     verdict: STILL,

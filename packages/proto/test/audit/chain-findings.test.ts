@@ -24,6 +24,7 @@ test("a break's expectation is one of these phrases", async () => {
   }
   assert.deepEqual([...phrases].sort(), [
     "a break before its acceptance",
+    "a newline",
     "a newline at the end of the line",
     "a record with seq N and prev HASH",
     "a time on N-N-N or before",

@@ -25,6 +25,30 @@ export const DAMAGED_RECOVERIES: readonly DamagedLog[] = [
     })(),
     verdict: broken(DAY, 5, 4, /^the recovery of/u),
   },
+  ...(["seq", "prev"] as const).map((own): DamagedLog => {
+    const log = four();
+    const line = linesOf(log.build(), DAY).at(-1) ?? "";
+    const event = log.recovery(log.offset - line.length - 1, line);
+    const { seq, prev } = JSON.parse(line) as { readonly seq: number; readonly prev: string };
+    const files = log.raw(`${log.line(event, own === "seq" ? { seq } : { prev })}\n`).build();
+    return {
+      name: `a recovery that calls a good record torn and takes its ${own} alone`,
+      files,
+      verdict: broken(DAY, 5, 4, own === "seq" ? /^seq 4$/u : /^prev /u),
+    };
+  }),
+  {
+    name: "a recovery in the place of one that was torn, and then nothing describes the whole record before both",
+    files: (() => {
+      const log = four();
+      const { offset } = log;
+      const record = log.line(stopped());
+      const unended = log.raw(`${record}\n`).line(log.recovery(offset, record));
+      const unendedAt = log.offset;
+      return log.raw(`${unended}\n`).add(log.recovery(unendedAt, unended), stopped()).build();
+    })(),
+    verdict: broken(DAY, 5, 5, /^a whole record with seq 5 and no newline$/u),
+  },
   {
     name: "two recoveries of one torn line",
     files: (() => {
