@@ -23,6 +23,15 @@ test("what the owner says of the place itself, or of a part of it that holds the
   assert.deepEqual(labelsOf("/home/me/.ssh/keys/id", "/home/me/.ssh/keys"), ["/home/me/.ssh/keys public"]);
 });
 
+test("that only strangers' words lie in a part of a place takes no secret back", () => {
+  const known = path("/home/me/.ssh/known");
+  const tree = { path: known, label: { taint: "public", untrusted: true }, isClassUnsaid: true } as const;
+  assert.deepEqual(
+    ownerLabels(known, [tree]).map((entry) => `${entry.path} ${entry.label.taint}`),
+    ["/home/me/.ssh/known public", "/home/me/.ssh secret"],
+  );
+});
+
 test("what the owner says of a broader tree, or of another part of the place, doesn't", () => {
   assert.deepEqual(labelsOf("/home/me/.ssh/id", "/home/me"), ["/home/me public", "/home/me/.ssh secret"]);
   assert.deepEqual(labelsOf("/home/me/.ssh/id", "/home/me/.ssh/keys"), ["/home/me/.ssh secret"]);

@@ -81,6 +81,35 @@ describe("the plan of a call that is named for a grant which permits nothing now
     assert.deepEqual(mountsOf(read("/srv/notes/a"), grants), ["/srv/notes ro"]);
   });
 
+  test("mounts its own part where the permitted path is the wider one", () => {
+    const grants = [
+      { ...expiredAsk, paths: ["/srv/notes"] },
+      { id: "now", paths: ["/srv"] },
+    ];
+    assert.deepEqual(mountsOf(read("/srv/notes/a"), grants), ["/srv/notes ro"]);
+  });
+
+  test("mounts of what holds a credential place the deepest that is permitted", () => {
+    const old = { ...expiredAsk, id: "a", label: "secret", paths: ["/home/me/.ssh"] };
+    for (const folders of [
+      ["/home", "/home/me"],
+      ["/home/me", "/home"],
+    ]) {
+      const permitted = folders.map((folder, index) => ({ id: `now-${index}`, label: "secret", paths: [folder] }));
+      assert.deepEqual(mountsOf(read("/home/me/.ssh/id"), [old, ...permitted]), ["/home/me ro"]);
+    }
+  });
+
+  test("opens its part of a credential place where another grant permits the place, and not where one permits a file in it", () => {
+    const home = { id: "home", label: "secret", paths: ["/home/me"] };
+    const old = { ...expiredAsk, id: "a", label: "secret", paths: ["/home/me/.ssh/keys"] };
+    const place = { id: "now", label: "secret", paths: ["/home/me/.ssh"] };
+    assert.deepEqual(mountsOf(read("/home/me/.ssh/keys/id"), [old, home, place]), ["/home/me/.ssh/keys ro"]);
+    const wide = { ...old, paths: ["/home/me/.ssh"] };
+    const file = { ...place, paths: ["/home/me/.ssh/id"] };
+    assert.deepEqual(mountsOf(read("/home/me/.ssh/id"), [wide, home, file]), ["/home/me ro"]);
+  });
+
   test("mounts what is permitted where a command without cwd is named for a grant of other paths", () => {
     const grants = [
       { ...expiredAsk, tool: "shell", paths: ["/srv/a"] },
@@ -122,6 +151,11 @@ describe("the plan of a call that is named for a grant which permits nothing now
     const deep = [home, { ...key, paths: ["/home/me/app/.env"], expires: EARLIER }];
     assert.deepEqual(mountsOf(read("/home/me/app/.env"), deep), ["/home/me ro"]);
     assert.ok(maskedOf(read("/home/me/app/.env"), deep).includes(path("/home/me/app/.env")));
+  });
+
+  test("shows a credential place beside what is asked for where one of those that permit names it", () => {
+    const grants = [grant({ id: "a", paths: ["/home/me", "/home/me/.ssh"] }), grant({ id: "b", paths: ["/home/me"] })];
+    assert.deepEqual(planOf(ask(read("/home/me/a"), grants)).exposed, ["/home/me/.ssh"]);
   });
 
   test("shows no credential place beside what is asked for that only such a grant names", () => {
