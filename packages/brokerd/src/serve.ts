@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Clock, Log } from "@boxmaker/edge/log";
 import type { UnixServer } from "@boxmaker/edge/socket";
 import { checkAddedGrant, GrantStore } from "@boxmaker/policy/grants";
-import { AbsPath, ApprovalId, joinClass, type Label, timestampFromMillis } from "@boxmaker/proto";
+import { AbsPath, joinClass, type Label, timestampFromMillis } from "@boxmaker/proto";
 import { ApprovalTable } from "./approvals/approval-table.ts";
 import { Approvals } from "./approvals/approvals.ts";
 import type { AuditLog } from "./audit/audit-log.ts";
@@ -121,7 +121,7 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
     isLowOnSpace: () => space.isLow(),
   });
   const ledger = openLedger(config, { audit, states, runtime, clock, events, admission, saver, reserved: ready.reserved });
-  if (!(await ledger.begin(version, config.sha256)) || !(await endEarlierAsks(ledger)))
+  if (!(await ledger.begin(version, config.sha256)))
     return { kind: "refused", problem: "the audit log can't be written; see docs/runbook.md#audit-unavailable" };
   await checkpoints.write();
 
@@ -220,13 +220,6 @@ function openLedger(config: Config, { audit, states, runtime, clock, events, adm
     onStopped: (cause) => events.ledgerStopped(cause),
     onAppended: (durable) => saver.onAppended(durable),
   });
-}
-
-/** Asks that waited when an earlier brokerd ended can't be answered any more; the log says so. False where it couldn't be said. */
-async function endEarlierAsks(ledger: Ledger): Promise<boolean> {
-  const by = { by: "brokerd", user: null } as const;
-  const closed = ledger.states.openAsks.map((seq) => ledger.close(ApprovalId.parse(seq), "gone", by, "restart"));
-  return (await Promise.all(closed)).every((isRecorded) => isRecorded);
 }
 
 const MINUTE_MS = 60_000;

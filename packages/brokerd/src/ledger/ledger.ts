@@ -61,6 +61,8 @@ export interface LedgerOptions extends RecorderOptions {
   readonly checkAdded: CheckAdded;
 }
 
+const BROKERD: Answerer = { by: "brokerd", user: null };
+
 type DeniedVerdict = Extract<Verdict, { kind: "denied" }>;
 
 /** What policy said, where brokerd has a reason of its own why the call can't be. A denial of policy's stays what it is. */
@@ -222,9 +224,14 @@ export class Ledger {
     });
   }
 
-  /** Records that brokerd has begun. Resolves to false where it couldn't be recorded. */
+  /**
+   * Records that brokerd has begun, and that what waited when an earlier one ended is gone: nobody can answer it any more. To be called
+   * once, before anything else. Resolves to false where it couldn't be recorded.
+   */
   async begin(version: string, configSha256: Hash32): Promise<boolean> {
-    return this.#recorder.durable({ kind: "started", version, config_sha256: configSha256, head: this.head });
+    const begun = this.#recorder.durable({ kind: "started", version, config_sha256: configSha256, head: this.head });
+    const ended = this.states.openAsks.map((seq) => this.close(ApprovalId.parse(seq), "gone", BROKERD, "restart"));
+    return (await Promise.all([begun, ...ended])).every((isRecorded) => isRecorded);
   }
 
   /** Records that brokerd ends by itself. */

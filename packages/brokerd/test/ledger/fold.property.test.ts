@@ -1,15 +1,21 @@
 /** The state that brokerd lives by is the state that the log says, after every history and through every restart. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CallId, SessionId } from "@boxmaker/proto";
+import { type ApprovalId, CallId, type Hash32, SessionId, ZERO_HASH } from "@boxmaker/proto";
 import fc from "fast-check";
 import { SessionStates } from "../../src/ledger/session-states.ts";
-import { BoxFiles, type GivenGrant, Rig, type SentCall, settle } from "../support/rig.ts";
+import type { RunOutcome } from "../../src/runner/runtime.ts";
+import { DONE } from "../fakes/recording-runtime.ts";
+import { BoxFiles, type GivenGrant, Rig, type RigOptions, type SentCall, settle } from "../support/rig.ts";
 
 const SESSIONS = ["a", "b", "c", "d"].map((name) => SessionId.parse(name));
 
 type Step =
-  | { readonly kind: "call"; readonly session: number; readonly what: "read" | "secret" | "write" | "shell" | "fetch" | "odd" }
+  | {
+      readonly kind: "call";
+      readonly session: number;
+      readonly what: "read" | "secret" | "write" | "shell" | "fetch" | "odd" | "stuck";
+    }
   | { readonly kind: "approve" | "refuse" | "leave"; readonly which: number }
   | { readonly kind: "allow" | "close" | "reset" | "rewind"; readonly session: number; readonly which: number }
   | { readonly kind: "advance"; readonly ms: number }
@@ -21,7 +27,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant("call" as const),
       session: fc.nat(3),
-      what: fc.constantFrom("read", "secret", "write", "shell", "fetch", "odd"),
+      what: fc.constantFrom("read", "secret", "write", "shell", "fetch", "odd", "stuck"),
     }),
   },
   { weight: 5, arbitrary: fc.record({ kind: fc.constantFrom("approve", "refuse", "leave"), which: fc.nat(3) }) },
@@ -40,9 +46,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 function write(files: BoxFiles): void {
   files.grant("read", "read_file", "auto", 'label = "public"\nuses = 3');
   files.grant("wide", "read_file", "auto", "uses = 6", [files.at("notes"), files.at("work")]);
-  files.grant("secret", "read_file", "auto", 'label = "secret"\nuntrusted = true', [files.at("work/secret")]);
+  files.grant("secret", "read_file", "auto", 'label = "secret"\nuntrusted = true', [files.at("secret/a")]);
   files.grant("write", "write_file", "ask", 'max_taint = "secret"\nuses = 4');
   files.grant("shell", "shell", "auto", 'if_untrusted = "ask"\nmax_taint = "secret"', [files.at("work")]);
+  files.grant("stuck", "read_file", "auto", 'label = "public"', [files.at("stuck")]);
   files.grant("fetch", "http_fetch", "auto", 'max_taint = "private"');
 }
 
@@ -52,7 +59,7 @@ function send(rig: Rig, files: BoxFiles, session: string, what: Extract<Step, { 
     case "read":
       return rig.read("a", fields);
     case "secret":
-      return rig.send("read_file", { path: files.at("work/secret") }, fields);
+      return rig.send("read_file", { path: files.at("secret/a") }, fields);
     case "write":
       return rig.write("a", fields);
     case "shell":
@@ -61,6 +68,8 @@ function send(rig: Rig, files: BoxFiles, session: string, what: Extract<Step, { 
       return rig.send("http_fetch", { url: "https://example.com/" }, fields);
     case "odd":
       return rig.send("read_file", "[]", fields);
+    case "stuck":
+      return rig.send("read_file", { path: files.at("stuck/a") }, fields);
     default:
       throw new Error(what satisfies never);
   }
@@ -96,36 +105,91 @@ async function act(
   }
 }
 
-function assertSame(rig: Rig, files: BoxFiles): void {
-  const folded = new SessionStates();
-  for (const record of files.records()) folded.apply(record);
-  assert.deepEqual(folded.contents(), rig.states.contents());
+/** What each life of brokerd leaves to the next one. */
+class Life {
+  readonly rig: Rig;
+  /** Calls whose boxes haven't ended. */
+  readonly stuck: string[] = [];
+  waiting: { readonly sent: SentCall; readonly id: ApprovalId; readonly digest: Hash32 }[] = [];
+
+  constructor(rig: Rig) {
+    this.rig = rig;
+    rig.runtime.answer = ({ request, session, call }, signal) => {
+      if (request.tool !== "read_file" || !request.arguments.path.endsWith("/stuck/a")) return DONE;
+      this.stuck.push(`${session} ${call}`);
+      const { promise, resolve } = Promise.withResolvers<RunOutcome>();
+      signal.addEventListener("abort", () => resolve({ kind: "error", code: "cancelled", detail: "killed" }), { once: true });
+      return promise;
+    };
+  }
 }
 
-test("the state folded from the log, and from what was saved and the log behind it, is the live one, after random histories", async () => {
-  let restored = 0;
+function fold(files: BoxFiles): SessionStates {
+  const folded = new SessionStates();
+  for (const record of files.records()) folded.apply(record);
+  return folded;
+}
+
+/** Ends one life as a crash would, and begins the next one. */
+async function restart(life: Life, files: BoxFiles, options: RigOptions): Promise<Life> {
+  await life.rig[Symbol.asyncDispose]();
+  const before = life.rig.states.contents();
+  const { clock } = life.rig;
+  const rig = await Rig.open(files, { ...options, clock });
+  assert.deepEqual(rig.states.contents(), before);
+  assert.deepEqual(fold(files).contents(), before);
+  assert.equal(rig.opened.notices.length, 0);
+  // What ran and has no result is named, and nothing else.
+  assert.deepEqual(rig.states.unfinished.map(({ session, call }) => `${session} ${call}`).sort(), life.stuck.toSorted());
+  assert.deepEqual(
+    rig.states.openAsks,
+    life.waiting.map(({ id }) => Number(id)),
+  );
+  assert.ok(await rig.ledger.begin("1", ZERO_HASH));
+  assert.deepEqual([rig.states.openAsks, rig.states.unfinished, rig.states.sessionGrants], [[], [], []]);
+  const ends = files.events("approval");
+  for (const { id, digest } of life.waiting) {
+    const answers = ends.filter(({ decision }) => decision === id).map(({ answer, by, reason }) => [answer, by, reason]);
+    assert.deepEqual(answers, [["gone", "brokerd", "restart"]]);
+    const late = await rig.approvals.approve(id, digest, { by: "bxctl", user: null });
+    assert.equal(late.kind === "error" && late.body.code, "no_such_approval");
+  }
+  assert.equal(rig.runtime.runs.length, 0);
+  return new Life(rig);
+}
+
+test("the state folded from the log, and from what was saved and the log behind it, is the live one, after random histories and crashes", async () => {
+  // A history in which nothing was let run, asked, saved or left open would show little.
+  const seen = { ran: 0, approved: 0, restored: 0, gone: 0, unfinished: 0, granted: 0 };
   const history = fc.tuple(fc.array(step, { minLength: 5, maxLength: 40 }), fc.integer({ min: 1, max: 12 }));
   await fc.assert(
     fc.asyncProperty(history, async ([steps, saveEvery]) => {
       using files = new BoxFiles();
       write(files);
       const options = { ttlMs: 3000, saveEvery };
-      let rig = await Rig.open(files, options);
+      let life = new Life(await Rig.open(files, options));
       const held: GivenGrant[] = [];
-      let waiting: { readonly sent: SentCall; readonly id: number }[] = [];
       try {
         for (const one of steps) {
+          const { rig } = life;
           switch (one.kind) {
             case "call": {
               const sent = send(rig, files, SESSIONS[one.session] ?? assert.fail(), one.what);
-              const id = await Promise.race([sent.pending, sent.outcome.then(() => undefined)]);
-              if (id !== undefined) waiting.push({ sent, id });
+              const stuck = life.stuck.length;
+              const ended = sent.outcome.then(() => undefined);
+              if (one.what === "stuck") {
+                while (life.stuck.length === stuck && (await Promise.race([ended.then(() => true), settle()])) !== true);
+                break;
+              }
+              const id = await Promise.race([sent.pending, ended]);
+              const digest = id === undefined ? undefined : rig.table.get(id)?.ask.digest;
+              if (id !== undefined && digest !== undefined) life.waiting.push({ sent, id, digest });
               break;
             }
             case "approve":
             case "refuse":
             case "leave": {
-              const chosen = waiting[one.which % Math.max(1, waiting.length)];
+              const chosen = life.waiting[one.which % Math.max(1, life.waiting.length)];
               const entry = rig.table.list().find(({ id }) => id === chosen?.id);
               if (chosen === undefined || entry === undefined) break;
               if (one.kind === "leave") chosen.sent.leave();
@@ -135,7 +199,6 @@ test("the state folded from the log, and from what was saved and the log behind 
                 if (answer.kind === "approve_result" && answer.body.outcome === "changed") break;
               }
               await chosen.sent.outcome;
-              waiting = waiting.filter((other) => other !== chosen);
               break;
             }
             case "allow":
@@ -148,29 +211,29 @@ test("the state folded from the log, and from what was saved and the log behind 
               rig.clock.advance(one.ms);
               await settle();
               break;
-            case "restart": {
-              await rig[Symbol.asyncDispose]();
-              const before = rig.states.contents();
-              const { clock } = rig;
-              rig = await Rig.open(files, { ...options, clock });
-              assert.deepEqual(rig.states.contents(), before);
-              assert.equal(rig.opened.notices.length, 0);
-              if (rig.opened.saved > 0) restored++;
-              waiting = [];
+            case "restart":
+              life.waiting = life.waiting.filter(({ id }) => rig.table.ids.includes(id));
+              seen.gone += life.waiting.length;
+              seen.unfinished += life.stuck.length;
+              life = await restart(life, files, options);
+              if (life.rig.opened.saved > 0) seen.restored++;
               break;
-            }
             default:
               throw new Error(one satisfies never);
           }
+          life.waiting = life.waiting.filter(({ id }) => life.rig.table.ids.includes(id));
         }
         // What expired was taken by its timer, whose record may be on its way.
-        await rig.calls.stop(AbortSignal.abort());
-        assertSame(rig, files);
+        await life.rig.calls.stop(AbortSignal.abort());
+        seen.ran += files.events("result").filter(({ status }) => status === "ok").length;
+        seen.approved += files.events("approval").filter(({ outcome }) => outcome === "ask").length;
+        seen.granted += files.events("session_grant").length;
+        assert.deepEqual(fold(files).contents(), life.rig.states.contents());
       } finally {
-        await rig[Symbol.asyncDispose]();
+        await life.rig[Symbol.asyncDispose]();
       }
     }),
     { numRuns: 40 },
   );
-  assert.ok(restored > 0);
+  for (const [what, times] of Object.entries(seen)) assert.ok(times > 0, what);
 });
