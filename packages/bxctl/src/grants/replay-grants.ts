@@ -9,7 +9,7 @@ import { RecordedLog, UnreadableLogError } from "../audit/read-records.ts";
 import { phraseTool } from "../chat/event-lines.ts";
 import type { ExitStatus } from "../process-io.ts";
 import { jsonLine } from "../terminal/json-line.ts";
-import { end, type GrantsCommand } from "./grants-command.ts";
+import { type Ended, end, type GrantsCommand } from "./grants-command.ts";
 import { loadConfig, loadSet } from "./load-set.ts";
 
 const MARKS = { first: "", rest: "      " };
@@ -45,16 +45,27 @@ function phraseSkipped(why: Replay["skipped"][number]["why"]): string {
   }
 }
 
-function lines({ decided, same, changed, skipped }: Replay): readonly string[] {
+/** Why decisions weren't taken again, with how many there are of each kind. */
+function skippedPhrases(skipped: Replay["skipped"]): readonly string[] {
   const bySkip = Map.groupBy(skipped, ({ why }) => why);
+  return [...bySkip].map(([why, them]) => `${them.length} decisions ${phraseSkipped(why)}`);
+}
+
+function lines({ decided, same, changed, skipped }: Replay): readonly string[] {
   return [
     ...changed.map(changedLine),
-    ...[...bySkip].map(([why, them]) => `not taken again: ${them.length} decisions ${phraseSkipped(why)}`),
+    ...skippedPhrases(skipped).map((phrase) => `not taken again: ${phrase}`),
     `grants replay: ${same} of ${decided} decisions come to the same`,
   ];
 }
 
-/** Without other grants, 1 where a decision comes to something else than is on record. */
+/** That nothing differs says nothing where nothing was compared. */
+function nothingDecided(command: GrantsCommand, { skipped }: Replay): Ended {
+  const why = skippedPhrases(skipped).join("; ");
+  return end(command, 1, `grants: none of the decisions could be taken again: ${why}; see docs/runbook.md#replay-nothing`);
+}
+
+/** 1 where no decision could be taken again and, without other grants, where one comes to something else than is on record. */
 export async function replayGrants(command: GrantsCommand, flags: ReplayFlags): Promise<ExitStatus> {
   const since = readSince(flags.since, systemClock.now());
   if (since.kind === "usage") return end(command, 2, since.problem).status;
@@ -71,6 +82,7 @@ export async function replayGrants(command: GrantsCommand, flags: ReplayFlags): 
     });
     if (command.json) command.out.raw(jsonLine(replayed));
     else for (const line of lines(replayed)) command.out.line(line, MARKS);
+    if (replayed.decided === 0 && replayed.skipped.length > 0) return nothingDecided(command, replayed).status;
     if (other !== undefined || replayed.changed.length === 0) return 0;
     return end(command, 1, "grants: the log doesn't follow from its own inputs; see docs/runbook.md#replay-differs").status;
   } catch (error) {

@@ -61,6 +61,32 @@ test("grants replay alone is status 1 where a decision doesn't follow from its o
   assert.match(err, /^bxctl: grants: the log doesn't follow from its own inputs; see docs\/runbook\.md#replay-differs\n$/u);
 });
 
+test("grants replay is status 1 where nothing could be taken again, with other grants too, and says why", async () => {
+  await using home = await notesAndWeb();
+  new AuditFolder(home.at("audit")).add(
+    opened("a"),
+    decided("a", 1, "denied", { reason: "throttled" }),
+    decided("a", 2, "denied", { reason: "low_space" }),
+  );
+  for (const flags of [{}, { with: home.at("etc/grants") }]) {
+    for (const json of [false, true]) {
+      const { status, err } = await home.run((at) => replayGrants(at, flags), json);
+      assert.equal(status, 1);
+      assert.equal(
+        err,
+        "bxctl: grants: none of the decisions could be taken again: 2 decisions were denied by brokerd itself, and by no rule; see docs/runbook.md#replay-nothing\n",
+      );
+    }
+  }
+});
+
+test("grants replay of a log without decisions has nothing to say against it", async () => {
+  await using home = await notesAndWeb();
+  new AuditFolder(home.at("audit")).add(opened("a"));
+  const { status, out, err } = await home.run((at) => replayGrants(at, {}));
+  assert.deepEqual([status, out, err], [0, "grants replay: 0 of 0 decisions come to the same\n", ""]);
+});
+
 test("what can't be read, and flags that aren't understood, say so", async () => {
   await using home = await notesAndWeb();
   const folder = log(home);
