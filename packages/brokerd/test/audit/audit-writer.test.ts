@@ -14,8 +14,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { test } from "node:test";
-import { ApprovalId, type AuditEvent, sha256 } from "@boxmaker/proto";
+import { ApprovalId, sha256 } from "@boxmaker/proto";
 import { AuditStoppedError } from "../../src/audit/audit-stopped-error.ts";
+import { approvalEvent } from "../../src/ledger/approval-event.ts";
 import { DAY, FakeClock, NO_BLOBS, openLog, sessionEvent, startedEvent, TempDirectory } from "./audit-fixture.ts";
 
 function modeOf(path: string): number {
@@ -168,20 +169,7 @@ test("a blob under a hash that isn't its own, and an event that is no record, ar
   assert.throws(() => log.append(startedEvent(0), new Map([[sha256("a"), "b"]])), RangeError);
   const stray = { ...startedEvent(0), more: true };
   assert.throws(() => log.append(stray, NO_BLOBS), RangeError);
-  const nothing = {
-    outcome: null,
-    denial: null,
-    digest: null,
-    now: null,
-    grant: null,
-    grant_sha256: null,
-    before: null,
-    raises: null,
-    spends: null,
-    run: null,
-  };
-  const asked = { kind: "approval", decision: ApprovalId.parse(1), answer: "refused", by: "bxctl", user: null } as const;
-  const halfPair: AuditEvent = { ...asked, reason: "\udfff", ...nothing };
+  const halfPair = approvalEvent(ApprovalId.parse(1), { answer: "refused", by: "bxctl", reason: "\udfff" });
   assert.throws(() => log.append(halfPair, NO_BLOBS), RangeError);
   assert.equal(log.stopped, false);
   const good = log.append(startedEvent(0), NO_BLOBS);

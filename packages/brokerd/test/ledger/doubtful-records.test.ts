@@ -17,6 +17,7 @@ import {
   Timestamp,
   ZERO_HASH,
 } from "@boxmaker/proto";
+import { approvalEvent } from "../../src/ledger/approval-event.ts";
 import { isUsed, SessionStates, stateAt } from "../../src/ledger/session-states.ts";
 
 const LOW: Label = { taint: "private", untrusted: false };
@@ -88,25 +89,8 @@ function decision(call: number, outcome: "allowed" | "ask", raises: Label = LOW)
 }
 
 function approval(of: number, answer: "approved" | "refused"): ApprovalAuditEvent {
-  const approved = answer === "approved";
-  return {
-    kind: "approval",
-    decision: ApprovalId.parse(of),
-    answer,
-    by: "bxctl",
-    user: null,
-    reason: null,
-    outcome: approved ? "ask" : null,
-    denial: null,
-    digest: null,
-    now: null,
-    grant: null,
-    grant_sha256: null,
-    before: null,
-    raises: approved ? WORST : null,
-    spends: approved ? "notes" : null,
-    run: approved ? RUN : null,
-  };
+  const ran = { outcome: "ask", raises: WORST, spends: "notes", run: RUN } as const;
+  return approvalEvent(ApprovalId.parse(of), { answer, by: "bxctl", ...(answer === "approved" ? ran : {}) });
 }
 
 function recordsOf(...events: readonly AuditEvent[]): readonly AuditRecord[] {

@@ -1,28 +1,13 @@
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { verifyAudit } from "../../src/audit/verify-audit.ts";
+import { answered, hashOf } from "../support/audit-folder.ts";
 
 const ZEROS = "0".repeat(64);
 const LABEL = { taint: "private", untrusted: false };
-const NO_RUN = {
-  denial: null,
-  digest: null,
-  now: null,
-  grant: null,
-  grant_sha256: null,
-  before: null,
-  raises: null,
-  spends: null,
-  run: null,
-};
-
-function hashOf(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
-}
 
 function decision(call: number, outcome: string): object {
   return {
@@ -105,16 +90,7 @@ test("an empty directory is a log of no records", async () => {
 
 test("what a log leaves open is listed", async () => {
   using log = new Log();
-  const approval = {
-    kind: "approval",
-    decision: 9,
-    answer: "refused",
-    by: "bxctl",
-    user: null,
-    reason: null,
-    outcome: null,
-    ...NO_RUN,
-  };
+  const approval = answered(9, "refused");
   log.add(DAY, decision(1, "ask")).add(DAY, decision(2, "allowed")).add(DAY, { kind: "stopped" }, "2026-01-04T00:00:00.000Z");
   const half = "half \u001b[2J";
   const { length } = readFileSync(join(log.path, DAY));

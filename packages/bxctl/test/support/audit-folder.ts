@@ -55,22 +55,22 @@ export function decided(session: string, call: number, outcome: "allowed" | "ask
   };
 }
 
-const NO_RUN = {
-  denial: null,
-  digest: null,
-  now: null,
-  grant: null,
-  grant_sha256: null,
-  before: null,
-  raises: null,
-  spends: null,
-  run: null,
-};
-
+/** The end of an ask, of which nothing was decided again unless `changes` say so. */
 export function answered(decision: number, answer: "approved" | "refused" | "expired" | "gone", changes: object = {}): object {
   const outcome = answer === "approved" ? "ask" : null;
   const by = answer === "approved" || answer === "refused" ? "bxctl" : "brokerd";
-  return { kind: "approval", decision, answer, by, user: null, reason: null, outcome, ...NO_RUN, ...changes };
+  const nothing = {
+    denial: null,
+    digest: null,
+    now: null,
+    grant: null,
+    grant_sha256: null,
+    before: null,
+    raises: null,
+    spends: null,
+    run: null,
+  };
+  return { kind: "approval", decision, answer, by, user: null, reason: null, outcome, ...nothing, ...changes };
 }
 
 export function came(decision: number, session: string, call: number): object {
