@@ -35,6 +35,11 @@ const FAULTS: Readonly<Record<string, Seeds>> = {
   "src-imports-no-test-nor-tool": { "packages/loopd/src/test-code.ts": 'import "../test/fakes/clock.ts";' },
   "src-imports-no-dev-dependency": { "packages/loopd/src/dev.ts": 'import "fast-check";' },
   "main-is-imported-by-nobody": { "packages/loopd/src/starts.ts": 'import "./main.ts";' },
+  "only-the-ledger-records": {
+    "packages/brokerd/src/socket/records.ts": 'import "../ledger/recorder.ts";',
+    "packages/brokerd/src/calls/appends.ts": 'import type { AuditLog } from "../audit/audit-log.ts";\nexport type Log = AuditLog;',
+    "packages/brokerd/src/approvals/raises.ts": 'import "../ledger/session-states.ts";',
+  },
   "child-process-only-in-runners": {
     "packages/brokerd/src/socket/spawns.ts": 'import "node:child_process";',
     "packages/loopd/src/spawns.ts": 'export const late = import("child_process");',
@@ -66,6 +71,9 @@ const SURROUNDINGS: Seeds = {
   "packages/brokerd/src/index.ts": "export type Ledger = 1;",
   "packages/brokerd/src/ledger/ledger-lock.ts": 'import "node:child_process";',
   "packages/brokerd/src/ledger/writes.ts": 'import "node:fs";',
+  "packages/brokerd/src/audit/audit-log.ts": "export type AuditLog = 1;",
+  "packages/brokerd/src/ledger/recorder.ts": 'import "../audit/audit-log.ts";',
+  "packages/brokerd/src/ledger/session-states.ts": "export type SessionStates = 1;",
   "packages/policy/src/rules/index.ts": "export type Grant = 1;",
   "packages/policy/src/rules/hashes.ts": 'import "node:crypto";\nimport "@boxmaker/proto";',
   "packages/policy/src/grants/reads.ts": 'import "node:fs";',

@@ -63,6 +63,14 @@ for (const fault of ["throw", "reject"] as const) {
     rig.log.fault = failAt("result", fault);
     assert.deepEqual(await rig.read().outcome, NOT_RECORDED);
     await assertStopped(rig, files, 1);
+    if (fault !== "throw") return;
+    // The next start finds a call that ran and has no result.
+    const seq = files.records().find(({ event }) => event.kind === "decision")?.seq;
+    await using next = await openBeside(rig, files);
+    assert.deepEqual(
+      next.states.unfinished.map(({ decision }) => decision),
+      [seq],
+    );
   });
 
   test(`an approval that can't be recorded (${fault}) lets nothing run and says so`, async () => {
@@ -195,9 +203,9 @@ test("a decision whose input makes no record is denied, recorded without it, and
 });
 
 /** A second life over the same files, with other states. */
-async function openBeside(rig: Rig, files: BoxFiles, states: Rig["states"]): Promise<Rig> {
+async function openBeside(rig: Rig, files: BoxFiles, states?: Rig["states"]): Promise<Rig> {
   await rig.audit[Symbol.asyncDispose]();
-  return Rig.open(files, { ledger: { states } });
+  return Rig.open(files, states === undefined ? {} : { ledger: { states } });
 }
 
 test("first decisions of the same moment keep and record the grants once, and a changed set once more", async () => {
