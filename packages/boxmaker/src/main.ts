@@ -77,6 +77,20 @@ function program(): Command {
         process.exitCode = 1;
       }
     });
+  image
+    .command("check")
+    .description("looks whether an image has all that a box needs and nothing that makes a box weaker; exit 1 when it hasn't")
+    .argument("[image]", "as podman names it, best by its id; default: the one that was built with this toolkit")
+    .option("--json", "one line of JSON", false)
+    .addHelpText("after", "\nExample:\n  boxmaker image check sha256:4f5c…")
+    .action(async (name: string | undefined, options: Record<string, unknown>) => {
+      const { checkImage, showImageCheck } = await import("./image/check-image.ts");
+      const check = await checkImage({ image: name });
+      const shown = showImageCheck(check, options["json"] === true);
+      process.stdout.write(shown.output);
+      for (const line of shown.problems) print(`boxmaker: ${line}`);
+      process.exitCode = shown.status;
+    });
   return root;
 }
 

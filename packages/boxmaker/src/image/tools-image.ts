@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sha256 } from "@boxmaker/proto";
+import { PACKAGES } from "./image-root.ts";
 
 /** The bundled toolkit in the source tree. */
 export const TOOLKIT = join(import.meta.dirname, "..", "..", "..", "toolkit", "dist", "toolkit.mjs");
@@ -9,10 +10,11 @@ export const TOOLKIT = join(import.meta.dirname, "..", "..", "..", "toolkit", "d
 const TAG_DIGITS = 16;
 
 /**
- * The local name of the image with this toolkit in it: another toolkit makes another image.
+ * The local name of the image with this toolkit in it: another toolkit, another Node or another list of packages makes another image.
  *
  * @throws {Error} when the toolkit can't be read
  */
 export async function imageName(toolkit: string): Promise<string> {
-  return `localhost/boxmaker-tools:${sha256(await readFile(toolkit)).slice(0, TAG_DIGITS)}`;
+  const parts = [sha256(await readFile(toolkit)), process.version, ...PACKAGES];
+  return `localhost/boxmaker-tools:${sha256(parts.join("\n")).slice(0, TAG_DIGITS)}`;
 }

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { buildImage } from "../../src/image/build-image.ts";
+import { checkImage, type ImageCheck, showImageCheck } from "../../src/image/check-image.ts";
 import { findImage } from "../../src/image/find-image.ts";
 
 function isThere(program: string): boolean {
@@ -34,6 +35,20 @@ function inImage(image: string, command: string): string {
   return stdout;
 }
 
+/** What of an image isn't as it has to be, by the first words of each finding. */
+function failures(check: ImageCheck): readonly string[] {
+  assert.ok(check.kind === "checked", check.kind === "failed" ? check.problem : "");
+  return check.findings.filter(({ ok }) => !ok).map(({ what }) => what.split(/[:,]/u, 1).join());
+}
+
+/** An image like another, spoilt by what a Containerfile says; the test removes it. */
+function spoil(folder: string, from: string, lines: string): string {
+  writeFileSync(join(folder, "Containerfile"), `FROM ${from}\n${lines}`);
+  const { status, stdout, stderr } = spawnSync("podman", ["build", "--quiet", "--pull=never", folder], { encoding: "utf8" });
+  assert.equal(status, 0, stderr);
+  return stdout.trim();
+}
+
 test("buildImage() says which file is missing", async () => {
   const result = await buildImage({ toolkit: "/nonexistent/toolkit.mjs" });
   assert.deepEqual(result, {
@@ -41,6 +56,35 @@ test("buildImage() says which file is missing", async () => {
     problem: 'the toolkit "/nonexistent/toolkit.mjs" can\'t be read: build it first; see docs/runbook.md#image-build-failed',
   });
   assert.equal(await findImage("/nonexistent/toolkit.mjs"), undefined);
+  assert.deepEqual(await checkImage({ toolkit: "/nonexistent/toolkit.mjs" }), {
+    kind: "failed",
+    problem: 'the toolkit "/nonexistent/toolkit.mjs" can\'t be read: build it first; see docs/runbook.md#image-check-failed',
+  });
+});
+
+test("checkImage() says what it couldn't look at", { skip: missing.includes("podman") && "needs podman" }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), "boxmaker-image-test-"));
+  const toolkit = join(folder, "toolkit.mjs");
+  writeFileSync(toolkit, `// ${folder}\n`);
+  try {
+    const problems = await Promise.all(
+      [undefined, "localhost/no-such-image\u001b[2J", "--all"].map(async (image) => {
+        const check = await checkImage({ image, toolkit });
+        assert.deepEqual(showImageCheck(check, false), {
+          output: "",
+          problems: check.kind === "failed" ? [check.problem] : [],
+          status: 1,
+        });
+        assert.match(showImageCheck(check, true).output, /^\{"kind":"failed","problem":"[^\n]*\}\n$/u);
+        return check.kind === "failed" ? check.problem : "";
+      }),
+    );
+    assert.match(problems[0] ?? "", /no tools image with this toolkit: make one by `boxmaker image build`; see docs\/runbook/u);
+    assert.match(problems[1] ?? "", /^the image "localhost\/no-such-image\\u001b\[2J": /u);
+    assert.match(problems[2] ?? "", /^"--all" is no name of an image; /u);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test("buildImage() makes the same image twice, with every program of a box and nothing set-id", {
@@ -63,6 +107,49 @@ test("buildImage() makes the same image twice, with every program of a box and n
         find / -xdev -perm /6000; find / -xdev -type b; ls -ld /tmp | cut -c1-10
         grep -c BEGIN /etc/ssl/certs/ca-certificates.crt > /dev/null && node /opt/boxmaker/toolkit.mjs`;
     assert.equal(inImage(first.reference, script), "drwxrwxrwt\ntoolkit\n");
+
+    const good = await checkImage({ toolkit });
+    assert.deepEqual(failures(good), []);
+    assert.ok(good.kind === "checked" && good.reference === first.reference);
+    assert.equal(showImageCheck(good, false).status, 0);
+
+    writeFileSync(join(folder, "program"), "#!/bin/sh\n");
+    const spoilt = spoil(
+      folder,
+      first.reference,
+      `COPY --chmod=4755 program /usr/bin/helper
+       COPY --chmod=0755 program /usr/bin/node
+       COPY --chmod=0755 program /usr/bin/curl
+       COPY --chmod=0644 program /usr/bin/xargs
+       COPY --chmod=0666 program /opt/boxmaker/toolkit.mjs
+       COPY --chmod=0644 program /etc/ssl/certs/ca-certificates.crt
+       ENTRYPOINT ["/usr/bin/helper"]
+       VOLUME /data
+      `,
+    );
+    try {
+      const check = await checkImage({ image: spoilt, toolkit });
+      assert.deepEqual(failures(check), [
+        "every program of a box",
+        "/usr/bin/node is Node 24 or later",
+        "curl is 7.84 or later",
+        "/opt/boxmaker/toolkit.mjs is this Boxmaker's toolkit",
+        "certificates of public authorities",
+        "no program with a set-id mode",
+        "nothing but /tmp that everybody may write",
+        "no entry point",
+        "no volumes",
+      ]);
+      const { output, problems, status } = showImageCheck(check, false);
+      assert.equal(status, 1);
+      assert.match(output, /FAILED {2}no program with a set-id mode: found "\/usr\/bin\/helper"\n/u);
+      assert.match(
+        problems.join("\n"),
+        /^the image sha256:[0-9a-f]{64} isn't as it has to be; see docs\/runbook\.md#image-check-failed$/u,
+      );
+    } finally {
+      spawnSync("podman", ["rmi", "--force", spoilt], { stdio: "ignore" });
+    }
   } finally {
     const image = await findImage(toolkit);
     if (image !== undefined) spawnSync("podman", ["rmi", "--force", image], { stdio: "ignore" });
