@@ -10,6 +10,7 @@ import {
   type ChainHead,
   type DayFileName,
   dayFileOf,
+  dayOf,
   encodeRecordLine,
   type Hash32,
   quoteText,
@@ -117,9 +118,8 @@ export class AuditLog implements AsyncDisposable {
     const time = timestampFromMillis(this.#parts.clock.now());
     const seq = AuditSeq.parse(this.#seq + 1);
     const { record, line } = encodeRecordLine({ seq, time, prev: this.#lastHash, event });
-    const day = dayFileOf(time);
     // INVARIANT: never back to an earlier day's file, whatever the clock does.
-    const file = this.#lastFile !== undefined && this.#lastFile > day ? this.#lastFile : day;
+    const file = this.#lastFile !== undefined && dayOf(this.#lastFile) >= dayOf(time) ? this.#lastFile : dayFileOf(time);
     const outcome = Promise.withResolvers<void>();
     // A caller that doesn't wait misses nothing: after a failure its next append throws.
     outcome.promise.catch(() => undefined);

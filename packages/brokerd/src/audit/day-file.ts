@@ -82,17 +82,17 @@ export class DayFile implements Disposable {
   }
 
   #checkOurs(): void {
-    const now = fstatSync(this.#descriptor);
-    if (now.nlink === 0) throw new ForeignChangeError(`${quoteText(this.name)} was deleted`);
-    if (now.nlink > 1) throw new ForeignChangeError(`${quoteText(this.name)} has ${now.nlink} names, expected this one only`);
-    if (now.size !== this.#bytes) {
-      throw new ForeignChangeError(
-        `${quoteText(this.name)} has ${now.size} bytes, expected ${this.#bytes}: somebody else wrote to it`,
-      );
-    }
     const named = lstatSync(this.#path, { throwIfNoEntry: false });
-    if (named?.ino !== this.#identity.ino || named.dev !== this.#identity.dev) {
-      throw new ForeignChangeError(`${quoteText(this.name)} was moved or replaced`);
+    // While we hold it open its number is nobody else's, so that what its name says of it is what the descriptor would say.
+    if (named === undefined || named.ino !== this.#identity.ino || named.dev !== this.#identity.dev) {
+      const isGone = fstatSync(this.#descriptor).nlink === 0;
+      throw new ForeignChangeError(`${quoteText(this.name)} was ${isGone ? "deleted" : "moved or replaced"}`);
+    }
+    if (named.nlink !== 1) throw new ForeignChangeError(`${quoteText(this.name)} has ${named.nlink} names, expected this one only`);
+    if (named.size !== this.#bytes) {
+      throw new ForeignChangeError(
+        `${quoteText(this.name)} has ${named.size} bytes, expected ${this.#bytes}: somebody else wrote to it`,
+      );
     }
   }
 }

@@ -6,6 +6,7 @@ import { canonicalJson } from "../json/canonical-json.ts";
 import { type CanonicalReading, readCanonicalJson } from "../json/read-canonical-json.ts";
 import { isReadable } from "../json/read-json.ts";
 import { type AuditEvent, AuditRecord } from "./audit-event.ts";
+import { isPatternedLine } from "./record-pattern.ts";
 
 /** The longest line, in bytes without its newline, that is a record: readers hold one line in memory. */
 export const MAX_RECORD_BYTES = 4 * 1024 * 1024;
@@ -19,12 +20,17 @@ export interface RecordFields {
 }
 
 /**
- * The line of a record, without its newline.
+ * The line of a record, without its newline. What is asked is always of the line: of one that a pattern takes, there is nothing more to ask;
+ * any other event is checked, and its keys put into order, first.
  *
  * @throws {RangeError} when the fields make no valid record, or one longer than {@link MAX_RECORD_BYTES}: a line that the verifier
  *   would refuse must never be written
  */
 export function encodeRecordLine(fields: RecordFields): { readonly record: AuditRecord; readonly line: string } {
+  const { seq, time, prev, event } = fields;
+  const record = { seq, time, prev, event };
+  const plain = canonicalJson(record);
+  if (isPatternedLine(plain)) return { record, line: plain };
   const parsed = AuditRecord.safeParse(fields);
   if (!parsed.success) throw new RangeError("expected a valid audit record", { cause: parsed.error });
   const line = canonicalJson(parsed.data);

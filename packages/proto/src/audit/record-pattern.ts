@@ -46,3 +46,11 @@ export const DECISION_LINE = lineOf(canonicalPattern(DecisionEvent, { known: KNO
 
 /** A result, with the groups `seq`, `time`, `prev` and `decision`. */
 export const RESULT_LINE = lineOf(canonicalPattern(ResultEvent, { known: KNOWN, captures: { decision: "decision" } }));
+
+/**
+ * Whether a line, as text, is known to be a valid record in its canonical spelling. False says nothing: other kinds, long lines, and text
+ * beyond plain ASCII have to be checked in full.
+ */
+export function isPatternedLine(line: string): boolean {
+  return line.length <= MAX_PATTERN_BYTES && (DECISION_LINE.test(line) || RESULT_LINE.test(line));
+}
