@@ -2,6 +2,7 @@
 /** The brokerd program: arguments, signals, exit codes. */
 import { parseArgs } from "node:util";
 import { openLog, systemClock } from "@boxmaker/edge/log";
+import { openServiceManager } from "@boxmaker/edge/service-manager";
 import { quoteText } from "@boxmaker/proto";
 import { readConfig } from "./config/config.ts";
 import { serve } from "./serve.ts";
@@ -64,9 +65,17 @@ async function main(): Promise<void> {
     (line) => process.stderr.write(line),
     () => systemClock.now(),
   );
+  using systemd = openServiceManager({
+    environment: process.env,
+    pid: process.pid,
+    clock: systemClock,
+    warn: (text) => log.warn("notice", { text }),
+  });
   const stop = new AbortController();
+  const hurry = new AbortController();
   // A terminal that goes away is a stop too: nobody would see an approval any more.
-  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => stop.abort());
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const)
+    process.on(signal, () => (stop.signal.aborted ? hurry.abort() : stop.abort()));
   const serving = await serve(reading.config, {
     version: VERSION,
     clock: systemClock,
@@ -80,6 +89,7 @@ async function main(): Promise<void> {
   const { broker } = serving;
   for (const notice of broker.notices) process.stderr.write(`brokerd: ${notice}\n`);
   process.stdout.write(`brokerd: ready on ${reading.config.sockets.broker}, ${broker.describe}\n`);
+  await systemd.ready(`ready, ${broker.describe}`);
   const stopped = new Promise<void>((resolve) => {
     stop.signal.addEventListener("abort", () => resolve(), { once: true });
     if (stop.signal.aborted) resolve();
@@ -92,7 +102,7 @@ async function main(): Promise<void> {
   }
   const { stop_grace_ms, write_deadline_ms } = reading.config.limits;
   setTimeout(endNow, stop_grace_ms + write_deadline_ms + STOP_MARGIN_MS, "didn't stop in time").unref();
-  await broker.stop();
+  await Promise.all([systemd.stopping(), broker.stop(hurry.signal)]);
 }
 
 /** The last resort: what is on record is on disk, and what isn't was never released. */

@@ -53,8 +53,12 @@ export interface Broker {
   /** One line each, for the owner. */
   readonly notices: readonly string[];
   readonly describe: string;
-  /** Stops accepting, answers what waits, lets boxes end within the grace, writes `stopped`. */
-  stop(): Promise<void>;
+  /**
+   * Stops accepting, answers what waits, lets boxes end within the grace, writes `stopped`.
+   *
+   * @param hurry aborts when the boxes are to be given no more time
+   */
+  stop(hurry: AbortSignal): Promise<void>;
 }
 
 /** A new session's state: a non-empty core memory is read by the model before anything else. */
@@ -132,11 +136,11 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
 
   const connections = new Connections();
   const servers: UnixServer[] = [];
-  const stop = async (): Promise<void> => {
+  const stop = async (hurry: AbortSignal): Promise<void> => {
     // Nobody new first; then those that wait, then the boxes, then the answers that are still on their way.
     await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
     connections.endIdle();
-    await calls.stop(AbortSignal.timeout(config.limits.stop_grace_ms));
+    await calls.stop(AbortSignal.any([AbortSignal.timeout(config.limits.stop_grace_ms), hurry]));
     await connections.end();
     if (await ledger.end()) await saver.save();
   };
@@ -160,7 +164,7 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
   for (const listen of listenings) {
     const listening = await listen();
     if (listening.kind === "refused") {
-      await stop();
+      await stop(AbortSignal.abort());
       return { kind: "refused", problem: `${listening.problem}; see docs/runbook.md#socket-refused` };
     }
     servers.push(resources.use(listening.server));
@@ -173,8 +177,8 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
     failed: Promise.race(servers.map((server) => server.closed)),
     notices,
     describe: `runtime ${runtime.name}, ${grants.kind === "valid" ? `${grants.grants.length} grants` : "invalid grants"}, audit head ${ledger.head}`,
-    stop: async () => {
-      await stop();
+    stop: async (hurry) => {
+      await stop(hurry);
       await owned.disposeAsync();
     },
   };

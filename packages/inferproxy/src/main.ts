@@ -3,6 +3,7 @@
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { openLog, systemClock } from "@boxmaker/edge/log";
+import { openServiceManager } from "@boxmaker/edge/service-manager";
 import { quoteText } from "@boxmaker/proto";
 import { errorCode } from "./error-code.ts";
 import { Events } from "./events.ts";
@@ -38,21 +39,28 @@ async function run(options: Options): Promise<StartRefusal | undefined> {
     }
   }
   const { listenPath, upstream, limits } = options;
-  const events = new Events(
-    openLog(
-      (line) => process.stderr.write(line),
-      () => systemClock.now(),
-    ),
+  const log = openLog(
+    (line) => process.stderr.write(line),
+    () => systemClock.now(),
   );
+  const events = new Events(log);
+  using systemd = openServiceManager({
+    environment: process.env,
+    pid: process.pid,
+    clock: systemClock,
+    warn: (text) => log.warn("notice", { text }),
+  });
   const result = await serve({ listenPath, upstream, ca, apiKey, limits, clock: systemClock, events });
   if (result.kind === "refused") {
     return result.refusal;
   }
   await using proxy = result.proxy;
   process.stdout.write(`inferproxy: ready on ${listenPath}, upstream ${upstream.url}\n`);
+  await systemd.ready(`ready on ${listenPath}, upstream ${upstream.url}`);
   try {
     const signal = await Promise.race([stop.promise, proxy.closed]);
     events.stopping(signal ?? "");
+    await systemd.stopping();
     return undefined;
   } catch (error) {
     // A proxy that takes no clients must not look alive.

@@ -2,6 +2,7 @@
 /** The loopd program: arguments, signals, exit codes. */
 import { parseArgs } from "node:util";
 import { openLog, systemClock } from "@boxmaker/edge/log";
+import { openServiceManager } from "@boxmaker/edge/service-manager";
 import { type Config, readConfig } from "./config/config.ts";
 import { selftest } from "./selftest.ts";
 import { openModel, serve } from "./serve.ts";
@@ -62,18 +63,25 @@ async function runServe(config: Config): Promise<void> {
     (line) => process.stderr.write(line),
     () => systemClock.now(),
   );
+  using systemd = openServiceManager({
+    environment: process.env,
+    pid: process.pid,
+    clock: systemClock,
+    warn: (text) => log.warn("notice", { text }),
+  });
   const serving = await serve(config, { ...dependencies, log });
   if (serving.kind === "refused") return fail(1, serving.problem);
   const { loop } = serving;
   for (const notice of loop.notices) process.stderr.write(`loopd: ${notice}\n`);
   process.stdout.write(`loopd: ready on ${config.sockets.loop}\n`);
+  await systemd.ready(`ready on ${config.sockets.loop}`);
   try {
     await Promise.race([stop.promise, loop.failed]);
   } catch (error) {
     // A loopd that can't be reached must not look alive.
     fail(1, `${error instanceof Error ? error.message : "a listener ended"}; see docs/runbook.md#listener-ended`);
   }
-  await loop.stop();
+  await Promise.all([systemd.stopping(), loop.stop()]);
   // A client that keeps its connection open doesn't keep loopd alive.
   setTimeout(() => process.exit(), EXIT_GRACE_MS).unref();
 }

@@ -1,0 +1,1 @@
+export { openServiceManager, type ServiceManager, type ServiceManagerOptions } from "./service-manager.ts";
