@@ -1,7 +1,6 @@
 /** Everything that the roles share: pure types, parsers and encodings. Names are listed one by one, so that growth shows. */
 export {
   type Acceptance,
-  AuditChain,
   type AuditChainOptions,
   type ChainEnd,
   LineChain,
@@ -32,17 +31,21 @@ export {
   type TallyPart,
 } from "./audit/audit-tally.ts";
 export { type ChainBreak, type ChainHead, phraseBreak } from "./audit/chain-break.ts";
+export { dayOf } from "./audit/day-of.ts";
 export { LineSplitter, type LogLine } from "./audit/line-splitter.ts";
-export { DayFileName, type DirectoryEntry, dayFileOf, dayOf, type LogFile, type LogListing, listLog } from "./audit/log-files.ts";
+export { DayFileName, type DirectoryEntry, dayFileOf, type LogFile, type LogListing, listLog } from "./audit/log-files.ts";
 export { type LogSource, readLog } from "./audit/read-log.ts";
-export { encodeRecordLine, MAX_RECORD_BYTES, type RecordFields, readRecordLine } from "./audit/record-line.ts";
+export { AuditChain } from "./audit/record-chain.ts";
+export { encodeRecordLine, type RecordFields, readRecordLine } from "./audit/record-line.ts";
+export { MAX_RECORD_BYTES } from "./audit/record-size.ts";
 export { readTalliedLine, type TalliedRecord } from "./audit/tallied-record.ts";
 export { describesLine, type LinePlace, recoveryOf, type TornLine } from "./audit/torn-line.ts";
 export { BoxDone, BoxRun } from "./box/box-messages.ts";
 export { encodeFrame, FrameDecoder, type FrameEnd, type FrameStep, MAX_FRAME } from "./frame/frame.ts";
-export { Hash32, sha256, ZERO_HASH } from "./ids/hash32.ts";
+export { Hash32 } from "./ids/hash32.ts";
 export { ApprovalId, AuditSeq, CallId, parseApprovalId, SafeInteger } from "./ids/integers.ts";
 export { SessionId } from "./ids/session-id.ts";
+export { sha256, ZERO_HASH } from "./ids/sha256.ts";
 export { millisFromTimestamp, Timestamp, timestampFromMillis } from "./ids/timestamp.ts";
 export { canonicalJson } from "./json/canonical-json.ts";
 export { type Parsed, parseJson, parseJsonBytes, parseShape } from "./json/parse-shape.ts";

@@ -4,13 +4,14 @@
  *
  * A line is only believed once the next one is known, because a recovery record may say of the line before it that it was torn.
  */
-import { ZERO_HASH } from "../ids/hash32.ts";
+import { ZERO_HASH } from "../ids/sha256.ts";
 import type { CanonicalReading } from "../json/read-canonical-json.ts";
 import type { AcceptedBreak, AuditRecord } from "./audit-event.ts";
 import { BrokenStretch, breakAt, type ChainBreak, type ChainHead } from "./chain-break.ts";
+import { dayOf } from "./day-of.ts";
 import type { LogLine } from "./line-splitter.ts";
-import { type DayFileName, dayOf } from "./log-files.ts";
-import { MAX_RECORD_BYTES, readRecordLine } from "./record-line.ts";
+import type { DayFileName } from "./log-files.ts";
+import { MAX_RECORD_BYTES } from "./record-size.ts";
 import type { TalliedRecord } from "./tallied-record.ts";
 import { describesLine, isBegunRecovery, type LinePlace, phraseRecovery, type TornLine } from "./torn-line.ts";
 
@@ -263,12 +264,5 @@ export class LineChain<R extends TalliedRecord> {
     if (event.kind !== "accepted_break" || !place.ended || !this.#isWhole) return false;
     if (seq !== this.#lines + 1 || prev !== this.#lastLine?.sha256 || dayOf(time) > dayOf(place.file)) return false;
     return stretch.isAcceptedBy(event);
-  }
-}
-
-/** A chain of whole records. */
-export class AuditChain extends LineChain<AuditRecord> {
-  constructor(onRecord: OnRecord, options: AuditChainOptions = {}) {
-    super(readRecordLine, onRecord, options);
   }
 }

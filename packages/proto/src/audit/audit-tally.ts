@@ -2,7 +2,8 @@
 import type { Timestamp } from "../ids/timestamp.ts";
 import { unreachable } from "../text/unreachable.ts";
 import type { ApprovalAuditEvent } from "./audit-event.ts";
-import { type DayFileName, dayOf } from "./log-files.ts";
+import { dayOf } from "./day-of.ts";
+import type { DayFileName } from "./log-files.ts";
 import type { TalliedRecord } from "./tallied-record.ts";
 import type { LinePlace } from "./torn-line.ts";
 

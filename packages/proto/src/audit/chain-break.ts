@@ -1,6 +1,7 @@
 /** Where a chain breaks, and the lines from there on: only a record that names them all, and the break, makes the log whole again. */
 import { createHash } from "node:crypto";
-import { Hash32 } from "../ids/hash32.ts";
+import type { Hash32 } from "../ids/hash32.ts";
+import { digestOf } from "../ids/sha256.ts";
 import type { Timestamp } from "../ids/timestamp.ts";
 import { escapeText, quoteText } from "../text/escape-text.ts";
 import type { AcceptedBreak } from "./audit-event.ts";
@@ -79,7 +80,7 @@ export class BrokenStretch {
       last_good: lastGood,
       last_good_sha256: this.#head.sha256,
       lines: this.#lines,
-      sha256: Hash32.parse(this.#hash.copy().digest("hex")),
+      sha256: digestOf(this.#hash.copy()),
     };
   }
 

@@ -1,7 +1,8 @@
 /** Cuts a file's bytes, which come in chunks of any size, into lines, holding at most one line in memory. */
 import { createHash, type Hash } from "node:crypto";
-import { Hash32, sha256 } from "../ids/hash32.ts";
-import { MAX_RECORD_BYTES } from "./record-line.ts";
+import type { Hash32 } from "../ids/hash32.ts";
+import { digestOf, sha256 } from "../ids/sha256.ts";
+import { MAX_RECORD_BYTES } from "./record-size.ts";
 
 const NEWLINE = 0x0a;
 
@@ -49,7 +50,7 @@ export class LineSplitter {
       for (const kept of this.#parts) this.#longLine.update(kept);
       this.#parts = [];
     }
-    if (this.#longLine === undefined) this.#parts.push(Uint8Array.from(part));
+    if (this.#longLine === undefined) this.#parts.push(new Uint8Array(part));
     else this.#longLine.update(part);
   }
 
@@ -62,10 +63,10 @@ export class LineSplitter {
     const bytes = this.#bytes;
     const longLine = this.#longLine;
     const content = longLine === undefined ? Buffer.concat(this.#parts) : undefined;
+    const hash = longLine === undefined ? sha256(content ?? "") : digestOf(longLine);
     this.#parts = [];
     this.#bytes = 0;
     this.#longLine = undefined;
-    const hash = content === undefined ? Hash32.parse(longLine?.digest("hex")) : sha256(content);
     this.#onLine({ bytes, sha256: hash, content, ended });
   }
 }

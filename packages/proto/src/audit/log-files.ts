@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { Timestamp } from "../ids/timestamp.ts";
 import { quoteText } from "../text/escape-text.ts";
+import { dayOf } from "./day-of.ts";
 
 const SPELLING = /^[0-9]{4}-[0-9]{2}-[0-9]{2}\.jsonl$/u;
 const DAY_LENGTH = "YYYY-MM-DD".length;
@@ -13,11 +14,6 @@ function isDayFileName(name: string): boolean {
 /** `YYYY-MM-DD.jsonl` with a day that exists, 1970 to 9999. In order of text they are in order of days. */
 export const DayFileName = z.string().refine(isDayFileName, "expected YYYY-MM-DD.jsonl with a real day").brand<"DayFileName">();
 export type DayFileName = z.infer<typeof DayFileName>;
-
-/** The UTC day, `YYYY-MM-DD`, of a time or of a day file's name. */
-export function dayOf(text: Timestamp | DayFileName): string {
-  return text.slice(0, DAY_LENGTH);
-}
 
 /** The name of the file for the UTC day of `time`. */
 export function dayFileOf(time: Timestamp): DayFileName {

@@ -7,9 +7,7 @@ import { type CanonicalReading, readCanonicalJson } from "../json/read-canonical
 import { isReadable } from "../json/read-json.ts";
 import { type AuditEvent, AuditRecord } from "./audit-event.ts";
 import { isPatternedLine } from "./record-pattern.ts";
-
-/** The longest line, in bytes without its newline, that is a record: readers hold one line in memory. */
-export const MAX_RECORD_BYTES = 4 * 1024 * 1024;
+import { MAX_RECORD_BYTES } from "./record-size.ts";
 
 /** What a record is made of; `event` may have its keys in any order. */
 export interface RecordFields {

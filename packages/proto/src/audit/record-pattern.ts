@@ -10,9 +10,7 @@ import { canonicalPattern, PLAIN_CHARACTER } from "../json/canonical-pattern.ts"
 import { AbsPath } from "../tools/abs-path.ts";
 import { HostPattern } from "../tools/host.ts";
 import { DecisionEvent, RecordedPath, RecordedText, ResultEvent } from "./audit-event.ts";
-
-/** A path in a line of this length at most can't be too long, nor can there be too many values in it: in a longer one a match says nothing. */
-export const MAX_PATTERN_BYTES = 4096;
+import { MAX_PATTERN_BYTES } from "./record-size.ts";
 
 const LONG_MONTHS = "(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])";
 const SHORT_MONTHS = "(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)";
@@ -38,14 +36,14 @@ const KNOWN: ReadonlyMap<z.core.$ZodType, string> = new Map<z.core.$ZodType, str
 ]);
 
 function lineOf(event: string): RegExp {
-  return new RegExp(`^\\{"seq":(?<seq>${NUMBER}),"time":"(?<time>${TIME})","prev":"(?<prev>${HASH})","event":${event}\\}$`, "u");
+  return new RegExp(`^\\{"seq":(${NUMBER}),"time":"(${TIME})","prev":"(${HASH})","event":${event}\\}$`, "u");
 }
 
-/** A decision, with the groups `seq`, `time`, `prev` and `outcome`. */
-export const DECISION_LINE = lineOf(canonicalPattern(DecisionEvent, { known: KNOWN, captures: { outcome: "outcome" } }));
+/** A decision, with groups for seq, time, prev and outcome. */
+export const DECISION_LINE = lineOf(canonicalPattern(DecisionEvent, { known: KNOWN, captured: "outcome" }));
 
-/** A result, with the groups `seq`, `time`, `prev` and `decision`. */
-export const RESULT_LINE = lineOf(canonicalPattern(ResultEvent, { known: KNOWN, captures: { decision: "decision" } }));
+/** A result, with groups for seq, time, prev and decision. */
+export const RESULT_LINE = lineOf(canonicalPattern(ResultEvent, { known: KNOWN, captured: "decision" }));
 
 /**
  * Whether a line, as text, is known to be a valid record in its canonical spelling. False says nothing: other kinds, long lines, and text

@@ -8,14 +8,11 @@ import { z } from "zod";
 /** A character of printable ASCII that JSON needs no escape for. */
 export const PLAIN_CHARACTER = "[ !#-\\[\\]-~]";
 
-/** Names of groups that capture a member's value as it is written, by the name of the member. */
-export type Captures = Readonly<Record<string, string>>;
-
 export interface PatternOptions {
   /** For schemas whose checks are code: what matches only canonical JSON of that schema, quotes included. */
   readonly known: ReadonlyMap<z.core.$ZodType, string>;
-  /** For the members of the object itself, not of those in it. */
-  readonly captures?: Captures;
+  /** The member of the object itself, not of one in it, whose value is captured as it is written, by the only group there is. */
+  readonly captured?: string;
 }
 
 function escapeLiteral(text: string): string {
@@ -42,15 +39,16 @@ function numberPattern({ minValue, maxValue, format, _zod: { def } }: z.ZodNumbe
   throw new TypeError("expected an integer from 0 or 1");
 }
 
-function objectPattern(shape: Readonly<Record<string, z.core.$ZodType>>, { known, captures = {} }: PatternOptions): string {
+function objectPattern(shape: Readonly<Record<string, z.core.$ZodType>>, { known, captured }: PatternOptions): string {
   const members = Object.entries(shape).map(([key, schema]) => {
     const value = canonicalPattern(schema, { known });
-    const group = captures[key];
-    // A comma stands only before another member.
-    const member = `${literals([key])}:${group === undefined ? value : `(?<${group}>${value})`}(?:,(?=")|(?=\\}))`;
-    return schema._zod.optin === "optional" ? `(?:${member})?` : member;
+    const text = `${escapeLiteral(JSON.stringify(key))}:${key === captured ? `(${value})` : value}`;
+    return { text, isOptional: schema._zod.optin === "optional" };
   });
-  return `\\{${members.join("")}\\}`;
+  if (!members.some(({ isOptional }) => isOptional)) return `\\{${members.map(({ text }) => text).join(",")}\\}`;
+  // A comma stands only before another member.
+  const parts = members.map(({ text, isOptional }) => `(?:${text}(?:,(?=")|(?=\\})))${isOptional ? "?" : ""}`);
+  return `\\{${parts.join("")}\\}`;
 }
 
 /** What a schema is by itself, where it has no checks. */

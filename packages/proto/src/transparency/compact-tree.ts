@@ -1,14 +1,7 @@
 /** What has to be kept of a Merkle tree to go on with it: the roots of its largest complete subtrees, one per level at most. */
-import { z } from "zod";
-import { Hash32 } from "../ids/hash32.ts";
-import { SafeInteger } from "../ids/integers.ts";
+import type { Hash32 } from "../ids/hash32.ts";
+import type { Frontier } from "./frontier.ts";
 import { EMPTY_ROOT, hashChildren } from "./merkle-hash.ts";
-
-const MAX_LEVELS = 53;
-
-/** A tree as it is stored: how many leaves, and the roots of its complete subtrees, the largest first. */
-export const Frontier = z.strictObject({ size: SafeInteger, hashes: z.array(Hash32).max(MAX_LEVELS).readonly() }).readonly();
-export type Frontier = z.infer<typeof Frontier>;
 
 /** A complete subtree: the root of `2 ** level` leaves. */
 export interface Subtree {

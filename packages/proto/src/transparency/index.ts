@@ -3,7 +3,8 @@
  * because most programs never need it.
  */
 export { type Checkpoint, type CheckpointReading, readCheckpoint, treeOrigin, writeCheckpoint } from "./checkpoint.ts";
-export { CompactTree, Frontier, type Subtree } from "./compact-tree.ts";
+export { CompactTree, type Subtree } from "./compact-tree.ts";
+export { Frontier } from "./frontier.ts";
 export { beginsTree, type LogTree, LogTrees, leafOf, type StoredTree, type TreeRecord } from "./log-trees.ts";
 export { EMPTY_ROOT, hashChildren, hashLeaf } from "./merkle-hash.ts";
 export {

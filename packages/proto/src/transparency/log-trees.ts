@@ -3,7 +3,8 @@ import type { AuditEvent, AuditRecord } from "../audit/audit-event.ts";
 import type { Hash32 } from "../ids/hash32.ts";
 import { canonicalJson } from "../json/canonical-json.ts";
 import { treeOrigin } from "./checkpoint.ts";
-import { CompactTree, type Frontier } from "./compact-tree.ts";
+import { CompactTree } from "./compact-tree.ts";
+import type { Frontier } from "./frontier.ts";
 import { hashLeaf } from "./merkle-hash.ts";
 
 /** A tree at some size: its records are those from seq `first` on, and `origin` is its identity. */

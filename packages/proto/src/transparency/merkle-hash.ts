@@ -1,5 +1,6 @@
 /** The hashes of an RFC 6962 Merkle tree. Leaves and nodes have different prefixes, so that neither can be taken for the other. */
-import { type Hash32, sha256 } from "../ids/hash32.ts";
+import type { Hash32 } from "../ids/hash32.ts";
+import { sha256 } from "../ids/sha256.ts";
 
 const LEAF_PREFIX = 0x00;
 const NODE_PREFIX = 0x01;

@@ -1,6 +1,6 @@
 /** Keys of signed notes, and what they say about a note. Ed25519 only: of a log, or of a witness that signs a time with it. */
 import { createPublicKey, type KeyObject, sign, verify } from "node:crypto";
-import { sha256 } from "../ids/hash32.ts";
+import { sha256 } from "../ids/sha256.ts";
 import { escapeText, quoteText } from "../text/escape-text.ts";
 import { unreachable } from "../text/unreachable.ts";
 import { decodeBase64 } from "./base64.ts";

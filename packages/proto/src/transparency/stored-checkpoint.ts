@@ -5,7 +5,7 @@ import { readRecordLine } from "../audit/record-line.ts";
 import { SafeInteger } from "../ids/integers.ts";
 import { type Parsed, parseJsonBytes } from "../json/parse-shape.ts";
 import { type Checkpoint, readCheckpoint } from "./checkpoint.ts";
-import { Frontier } from "./compact-tree.ts";
+import { Frontier } from "./frontier.ts";
 import { LogTrees } from "./log-trees.ts";
 import { hashLeaf } from "./merkle-hash.ts";
 import { readSignedNote, type SignedNote } from "./signed-note.ts";
