@@ -43,7 +43,7 @@ import { isUsed, type LedgerStates } from "./session-states.ts";
 import { waitForEither } from "./wait-for-either.ts";
 
 export interface LedgerOptions extends RecorderOptions {
-  readonly grants: Pick<GrantStore, "current">;
+  readonly grants: Pick<GrantStore, "current" | "reserved">;
   readonly admission: Admission;
   readonly box: BoxKind;
   /** Boxes that may run at the same time; further calls wait. */
@@ -229,7 +229,8 @@ export class Ledger {
    * once, before anything else. Resolves to false where it couldn't be recorded.
    */
   async begin(version: string, configSha256: Hash32): Promise<boolean> {
-    const begun = this.#recorder.durable({ kind: "started", version, config_sha256: configSha256, head: this.head });
+    const { reserved } = this.#options.grants;
+    const begun = this.#recorder.durable({ kind: "started", version, config_sha256: configSha256, head: this.head, reserved });
     const ended = this.states.openAsks.map((seq) => this.close(ApprovalId.parse(seq), "gone", BROKERD, "restart"));
     return (await Promise.all([begun, ...ended])).every((isRecorded) => isRecorded);
   }
@@ -284,9 +285,12 @@ export class Ledger {
   /** Undefined where the decision makes no record: too many labels below its mounts for one line. */
   #appendDecision(verdict: Verdict): { seq: AuditSeq; durable: Promise<void> } | undefined {
     const recorded = recordArguments(verdict.record.arguments);
+    const { run, ...record } = verdict.record;
     const spends = verdict.kind === "allowed" ? verdict.uses : null;
     try {
-      return this.#recorder.append({ kind: "decision", ...verdict.record, spends, arguments: recorded.arguments }, recorded.blobs);
+      // In the order of the line, which then is known by its pattern.
+      const event = { kind: "decision", ...record, arguments: recorded.arguments, spends, run } as const;
+      return this.#recorder.append(event, recorded.blobs);
     } catch (error) {
       if (error instanceof RangeError) return undefined;
       throw error;

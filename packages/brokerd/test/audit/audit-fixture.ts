@@ -43,7 +43,7 @@ export class FakeClock {
 }
 
 export function startedEvent(head: number, version = "0.1.0"): AuditEvent {
-  return { kind: "started", version, config_sha256: sha256("config"), head };
+  return { kind: "started", version, config_sha256: sha256("config"), head, reserved: [] };
 }
 
 export function sessionEvent(session: string): AuditEvent {

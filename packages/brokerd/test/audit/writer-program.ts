@@ -42,7 +42,7 @@ if (opening.kind === "refused") {
     const blobs = index % 3 === 0 && mode !== "plain" ? new Map([[sha256(text), text]]) : new Map();
     try {
       const { seq, durable } = log.append(
-        { kind: "started", version: `ü ${index}`, config_sha256: sha256("c"), head: log.head },
+        { kind: "started", version: `ü ${index}`, config_sha256: sha256("c"), head: log.head, reserved: [] },
         blobs,
       );
       await durable;

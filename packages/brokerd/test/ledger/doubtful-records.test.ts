@@ -48,7 +48,7 @@ const ACCEPTED: AuditEvent = {
 };
 
 function started(): AuditEvent {
-  return { kind: "started", version: "1", config_sha256: ZERO_HASH, head: 0 };
+  return { kind: "started", version: "1", config_sha256: ZERO_HASH, head: 0, reserved: [] };
 }
 
 function sessionOpened(session: string): AuditEvent {

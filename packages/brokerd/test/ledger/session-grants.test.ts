@@ -263,6 +263,16 @@ test("a session has 16 grants of its own at most", async () => {
   await given(rig.allow("read_file", files.at("notes"), { session: "other" }));
 });
 
+test("a start has on record which places no grant may name, without which nothing can be decided again", async () => {
+  using files = new BoxFiles();
+  await using rig = await Rig.open(files);
+  await rig.ledger.begin("0.1.0", sha256(""));
+  const [first] = files.records();
+  assert.ok(first?.event.kind === "started");
+  const own = ["audit", "grants", "labels.toml", "tools.toml"].map((name) => files.at(name));
+  assert.deepEqual(first.event.reserved.toSorted(), own.toSorted());
+});
+
 test("a restart ends the grants of all sessions", async () => {
   using files = new BoxFiles();
   {

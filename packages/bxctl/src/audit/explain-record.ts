@@ -13,8 +13,6 @@ import {
 } from "@boxmaker/proto";
 import { phraseDenial } from "../approvals/denial-phrase.ts";
 import { phraseLabel } from "../approvals/describe-ask.ts";
-import { readBrokerConfig } from "../box/broker-config.ts";
-import type { Places } from "../box/places.ts";
 import { phraseTool } from "../chat/event-lines.ts";
 import { explanationLines, field, phraseOutcome } from "../grants/describe-explanation.ts";
 import type { ExitStatus } from "../process-io.ts";
@@ -150,15 +148,14 @@ function storyLines(story: Story, found: RecordedDecision, body: Explanation["bo
 }
 
 /** Explains the decision with this number, or the one that the answer or result with this number belongs to. */
-export async function explainRecord(command: AuditCommand & { readonly places: Places }, text: string): Promise<ExitStatus> {
-  const { directory, places, out, err, json } = command;
+export async function explainRecord(command: AuditCommand, text: string): Promise<ExitStatus> {
+  const { directory, out, err, json } = command;
   const fail = (status: ExitStatus, problem: string): ExitStatus => {
     err.line(`bxctl: ${problem}`);
     return status;
   };
   const seq = parseApprovalId(text);
   if (seq === undefined) return fail(2, `${quoteText(text)} is no record: expected a number as bxctl audit show shows it`);
-  const config = await readBrokerConfig(places.home);
   try {
     const log = await RecordedLog.open(directory);
     const story = findStory(log, seq);
@@ -166,7 +163,7 @@ export async function explainRecord(command: AuditCommand & { readonly places: P
     if (story.doubtful)
       return fail(1, `nothing vouches for record ${seq}: it lies behind a break; see docs/runbook.md#audit-broken`);
     if (story.other !== undefined) return fail(1, `record ${seq} is no decision but ${story.other}: bxctl audit show has its line`);
-    const sources = logSources(log, config.kind === "ok" ? config.config.forbidden : []);
+    const sources = logSources(log);
     const found = decisionAt(log.records(), sources, story.decision);
     if (found === undefined) return fail(1, `the audit log has no decision ${story.decision}`);
     const body = bodyOf(found);

@@ -1,14 +1,13 @@
 /** The texts that a log names by hash, as what is decided again from it needs them. */
 import type { LogSources } from "@boxmaker/policy/analysis";
 import { setFromTexts } from "@boxmaker/policy/grants";
-import type { AbsPath } from "@boxmaker/proto";
 import type { RecordedLog } from "./read-records.ts";
 
-/** @param reserved the box's own places, which calls can't come to */
-export function logSources(log: RecordedLog, reserved: readonly AbsPath[]): LogSources {
+/** Texts as they were kept when they were in force. */
+export function logSources(log: RecordedLog): LogSources {
   return {
     textOf: (hash) => log.kept("blobs", hash),
-    setOf: (files) => {
+    setOf: (files, reserved) => {
       const texts = files.flatMap(({ file, sha256 }) => {
         const text = log.kept("grants", sha256);
         return text === undefined ? [] : [{ file, text }];

@@ -76,7 +76,7 @@ export async function replayGrants(command: GrantsCommand, flags: ReplayFlags): 
   if (other?.kind === "ended") return other.status;
   try {
     const log = await RecordedLog.open(config.audit);
-    const replayed = replay(log.records(), logSources(log, config.forbidden), {
+    const replayed = replay(log.records(), logSources(log), {
       ...(other === undefined ? {} : { with: other.set }),
       ...(since.value === undefined ? {} : { since: since.value }),
     });

@@ -56,7 +56,7 @@ export async function suggestGrants(command: GrantsCommand, flags: { readonly si
     const log = await RecordedLog.open(config.audit);
     // It is gone through once for each suggestion.
     const records = [...log.records()];
-    const suggestions = suggest(records, logSources(log, config.forbidden), set, presentTime(), {
+    const suggestions = suggest(records, logSources(log), set, presentTime(), {
       repeated: REPEATED,
       lastingMs: LASTING_MS,
       ...(since.value === undefined ? {} : { since: since.value }),

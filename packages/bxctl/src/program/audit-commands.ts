@@ -113,8 +113,7 @@ export function addAuditCommands(line: CommandLine): void {
       .option("--json", "one line of JSON")
       .action(async (record: string, { json = false }: ShowFlags, command: Command) => {
         const { explainRecord } = await import("../audit/explain-record.ts");
-        const places = line.placesOf(command);
-        line.finish(await explainRecord({ directory: places.audit, places, json, ...(await line.screens()) }, record));
+        line.finish(await explainRecord({ directory: line.placesOf(command).audit, json, ...(await line.screens()) }, record));
       });
   }
 }

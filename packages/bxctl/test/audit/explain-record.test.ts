@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { Timestamp } from "@boxmaker/proto";
 import { explainRecord } from "../../src/audit/explain-record.ts";
-import { findPlaces } from "../../src/box/places.ts";
 import { formatOwnerTime } from "../../src/time/owner-time.ts";
 import { AuditFolder, answered, came, decided, hashOf, opened, PRIVATE, STARTED } from "../support/audit-folder.ts";
 import { findUnsafe, HOSTILE } from "../support/corpus.ts";
@@ -18,8 +17,7 @@ const MAIL = 'id = "mail"\ntool = "http_fetch"\nmode = "ask"\nmax_taint = "priva
 async function why(folder: AuditFolder, seq: string, json = false) {
   const out = memoryScreen();
   const err = memoryScreen();
-  const places = findPlaces({ home: "/nonexistent" }, {});
-  const status = await explainRecord({ directory: folder.path, places, json, out: out.screen, err: err.screen }, seq);
+  const status = await explainRecord({ directory: folder.path, json, out: out.screen, err: err.screen }, seq);
   return { status, out: out.stream.text, err: err.stream.text };
 }
 

@@ -71,7 +71,7 @@ const LIMIT = "note: a hash chain alone can't show that its tail was cut off, no
 
 test("a sound log is counted, its last record named, and what a bare chain can't show is said", async () => {
   using log = new Log();
-  log.add(DAY, { kind: "started", version: "1", config_sha256: ZEROS, head: 0 }).add(DAY, { kind: "stopped" });
+  log.add(DAY, { kind: "started", version: "1", config_sha256: ZEROS, head: 0, reserved: [] }).add(DAY, { kind: "stopped" });
   assert.deepEqual(await log.verify(), {
     status: 0,
     text: [

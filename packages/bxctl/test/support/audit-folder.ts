@@ -12,7 +12,7 @@ export function hashOf(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-export const STARTED = { kind: "started", version: "0.1.0", config_sha256: ZEROS, head: 0 };
+export const STARTED = { kind: "started", version: "0.1.0", config_sha256: ZEROS, head: 0, reserved: [] };
 
 export function opened(session: string, changes: object = {}): object {
   return { kind: "session_opened", session, origin: "terminal", ceiling: "secret", state: PUBLIC, from: null, ...changes };

@@ -57,6 +57,12 @@ export class LogFold {
   readonly #asks = new Map<number, DecisionEvent>();
   readonly #granted = new Map<string, ListedFile & { readonly session: SessionId }>();
   #files: readonly ListedFile[] = [];
+  #reserved: readonly AbsPath[] = [];
+
+  /** Places that no grant could name and no call came to. */
+  get reserved(): readonly AbsPath[] {
+    return this.#reserved;
+  }
 
   /** The files of the set in force for a session: the owner's, and behind them what was granted to this session alone. */
   filesFor(id: SessionId): readonly ListedFile[] {
@@ -85,6 +91,7 @@ export class LogFold {
     switch (event.kind) {
       case "started":
         this.#granted.clear();
+        this.#reserved = event.reserved;
         return;
       case "session_opened": {
         const { session, origin, ceiling, state: label, from } = event;

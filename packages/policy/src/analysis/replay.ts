@@ -1,5 +1,6 @@
 /** The audit log decided again: from its own inputs, which must give its own outcomes (T6), or under other grants. */
 import {
+  type AbsPath,
   type ApprovalAuditEvent,
   type AuditRecord,
   type AuditSeq,
@@ -26,8 +27,11 @@ import { argumentsTextOf, recordedCall, type TextOf, targetOf } from "./recorded
 export interface LogSources {
   /** Long arguments. */
   readonly textOf: TextOf;
-  /** The set that these files made, as it was checked then; `undefined` where a text is missing. Called once for each set. */
-  readonly setOf: (files: readonly ListedFile[]) => GrantSet | undefined;
+  /**
+   * The set that these files made, as it was checked then, when no grant could name a `reserved` place; `undefined` where a text is
+   * missing. Called once for each set.
+   */
+  readonly setOf: (files: readonly ListedFile[], reserved: readonly AbsPath[]) => GrantSet | undefined;
 }
 
 /** What one decision came to. */
@@ -81,7 +85,15 @@ const NOT_POLICY: ReadonlySet<DenialReason> = new Set([
   "grants_invalid",
 ]);
 
-/** Sets by the files that make them up. */
+/** The set as it would have been where these places were reserved beside those that it knows of. */
+function reserving(set: ValidGrantSet, reserved: readonly AbsPath[]): ValidGrantSet {
+  const otherwise = [...(set.otherwise ?? [])].map(
+    ([tool, rule]) => [tool, { ...rule, reserved: [...rule.reserved, ...reserved] }] as const,
+  );
+  return { ...set, otherwise: new Map(otherwise) };
+}
+
+/** Sets by the files that make them up and the places that were reserved. */
 class Sets {
   readonly #sources: LogSources;
   readonly #known = new Map<string, ValidGrantSet | undefined>();
@@ -90,12 +102,23 @@ class Sets {
     this.#sources = sources;
   }
 
-  of(files: readonly ListedFile[]): ValidGrantSet | undefined {
-    const key = canonicalJson(files.map(({ file, sha256 }) => ({ file, sha256 })));
-    if (!this.#known.has(key)) {
-      const set = this.#sources.setOf(files);
-      this.#known.set(key, set?.kind === "valid" ? set : undefined);
-    }
+  /** The set in force for a session. */
+  of(fold: LogFold, session: SessionId): ValidGrantSet | undefined {
+    const files = fold.filesFor(session);
+    const { reserved } = fold;
+    return this.#once(canonicalJson([files.map(({ file, sha256 }) => ({ file, sha256 })), reserved]), () => {
+      const set = this.#sources.setOf(files, reserved);
+      return set?.kind === "valid" ? set : undefined;
+    });
+  }
+
+  /** Another set, of which there is one, in place of it. */
+  other(set: ValidGrantSet, { reserved }: LogFold): ValidGrantSet | undefined {
+    return this.#once(canonicalJson(reserved), () => reserving(set, reserved));
+  }
+
+  #once(key: string, make: () => ValidGrantSet | undefined): ValidGrantSet | undefined {
+    if (!this.#known.has(key)) this.#known.set(key, make());
     return this.#known.get(key);
   }
 }
@@ -150,7 +173,7 @@ function decideAgain(past: PastDecision, sets: Sets, sources: LogSources, other:
   if (reason !== null && NOT_POLICY.has(reason)) return { kind: "skipped", why: "not_policy" };
   if (other === undefined && event.policy_version !== POLICY_VERSION) return { kind: "skipped", why: "policy_version" };
   const text = argumentsTextOf(event, sources.textOf);
-  const set = other ?? sets.of(fold.filesFor(event.session));
+  const set = other === undefined ? sets.of(fold, event.session) : sets.other(other, fold);
   if (text === undefined || set === undefined) return { kind: "skipped", why: "text_missing" };
   const state = stateOf(past, set, other !== undefined);
   if (state === undefined) return { kind: "skipped", why: "session_unknown" };
@@ -291,7 +314,7 @@ export function decisionAt(records: Iterable<AuditRecord>, sources: LogSources, 
     const { record, event, fold } = past;
     if (record.seq !== seq || past.approval !== undefined) continue;
     const call = recordedCall(event, sources.textOf);
-    const set = sets.of(fold.filesFor(event.session));
+    const set = sets.of(fold, event.session);
     const state = set === undefined ? undefined : stateOf(past, set, false);
     const { session, now } = event;
     const situation = call === undefined || set === undefined || state === undefined ? null : { call, session, set, state, now };

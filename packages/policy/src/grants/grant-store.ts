@@ -184,6 +184,11 @@ export class GrantStore {
     }
   }
 
+  /** The places that no grant may name, as written and as they are now without links. */
+  get reserved(): readonly AbsPath[] {
+    return realPlaces(this.#forbidden, this.#files);
+  }
+
   /** The set that these files make: valid only where nothing at all is wrong. */
   #judge(look: DirectoryLook, known: ReadonlyMap<string, Known>): GrantSet {
     const problems: GrantProblem[] = [...look.problems];
@@ -195,7 +200,7 @@ export class GrantStore {
       if (content.kind === "text") texts.push(content.text);
     }
     problems.push(...checkPlaces(grantFilesOf(texts), labelsFileOf(texts), this.#files));
-    return assembleSet(texts, realPlaces(this.#forbidden, this.#files), problems);
+    return assembleSet(texts, this.reserved, problems);
   }
 }
 

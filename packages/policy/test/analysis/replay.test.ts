@@ -1,9 +1,10 @@
 /** T6, and the log decided again under other grants. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { AuditRecord } from "@boxmaker/proto";
+import { AbsPath, AuditRecord } from "@boxmaker/proto";
 import fc from "fast-check";
 import { decisionAt, explain, replay } from "../../src/analysis/index.ts";
+import { setFromTexts } from "../../src/grants/index.ts";
 import { callOf, grantText, setOf } from "./support.ts";
 import { TestLog } from "./test-log.ts";
 
@@ -203,6 +204,27 @@ describe("replay(), with grants of sessions,", () => {
     assert.deepEqual(ran, ["allowed", "allowed", "denied"]);
     const { decided, same, skipped } = replay(log.records, log.sources);
     assert.deepEqual([decided, same, skipped], [3, 3, []]);
+  });
+
+  test("lets a call come to no place that was reserved when it was decided, by other grants either", () => {
+    const tools = { file: "etc/tools.toml", text: '[read_file]\notherwise = "ask"\n' };
+    const set = setFromTexts([tools], []);
+    assert.ok(set.kind === "valid");
+    const storage = AbsPath.parse("/home/me/containers");
+    const inStorage = callOf("read_file", { path: `${storage}/overlay/x` });
+    const log = new TestLog();
+    log.start(storage);
+    log.use(set);
+    log.open("chat-1");
+    const { verdict, seq } = log.decide("chat-1", inStorage);
+    assert.ok(verdict.kind === "denied" && verdict.reason === "no_grant");
+    log.start();
+    assert.equal(log.decide("chat-1", inStorage).verdict.kind, "ask");
+    assert.deepEqual(replay(log.records, log.sources), { decided: 2, same: 2, changed: [], skipped: [] });
+    assert.deepEqual(replay(log.records, log.sources, { with: set }), { decided: 2, same: 2, changed: [], skipped: [] });
+    const situation = decisionAt(log.records, log.sources, seq)?.situation;
+    assert.ok(situation !== null && situation !== undefined);
+    assert.equal(explain(situation).outcome, "denied");
   });
 
   test("decides by a session's grant only until it has ended", () => {

@@ -1,5 +1,6 @@
 /** Writes audit records as the ledger does, for the tests of what reads them: decisions by the real decide, folded into the next state. */
 import {
+  type AbsPath,
   ApprovalId,
   AuditRecord,
   AuditSeq,
@@ -30,12 +31,12 @@ export class TestLog {
   get sources(): LogSources {
     return {
       textOf: (sha256) => this.#texts.get(sha256),
-      setOf: (files: readonly ListedFile[]) => {
+      setOf: (files: readonly ListedFile[], reserved: readonly AbsPath[]) => {
         const given = files.flatMap(({ file, sha256 }) => {
           const text = this.#texts.get(sha256);
           return text === undefined ? [] : [{ file, text }];
         });
-        return given.length === files.length ? setFromTexts(given, []) : undefined;
+        return given.length === files.length ? setFromTexts(given, reserved) : undefined;
       },
     };
   }
@@ -46,6 +47,11 @@ export class TestLog {
     this.records.push(record);
     this.#fold.apply(record);
     return seq;
+  }
+
+  /** brokerd begins, where these places are the box's own. */
+  start(...reserved: readonly AbsPath[]): void {
+    this.append({ kind: "started", version: "0.1.0", config_sha256: ZERO_HASH, head: this.records.length, reserved });
   }
 
   /** These grants are in force from here on. */
@@ -62,7 +68,7 @@ export class TestLog {
   }
 
   #setFor(session: SessionId): ValidGrantSet | undefined {
-    const set = this.sources.setOf(this.#fold.filesFor(session));
+    const set = this.sources.setOf(this.#fold.filesFor(session), this.#fold.reserved);
     return set?.kind === "valid" ? set : undefined;
   }
 

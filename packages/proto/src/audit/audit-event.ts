@@ -58,8 +58,16 @@ function event<K extends string, S extends z.core.$ZodLooseShape>(
   return z.strictObject({ kind: z.literal(kind), ...fields }).readonly();
 }
 
-/** brokerd began: `head` is the seq of the last record before this one. */
-export const Started = event("started", { version: z.string(), config_sha256: Hash32, head: SafeInteger });
+/**
+ * brokerd began: `head` is the seq of the last record before this one. `reserved` are the box's own places and those of its runtime, as
+ * written and without links: no grant may name them, and no call comes to them.
+ */
+export const Started = event("started", {
+  version: z.string(),
+  config_sha256: Hash32,
+  head: SafeInteger,
+  reserved: z.array(AbsPath).readonly(),
+});
 
 /** First use of a session, with the state and ceiling it starts with. `from` is where a rewound session was cut off. */
 export const SessionOpened = event("session_opened", {

@@ -20,7 +20,7 @@ const RUN = {
 } as const;
 
 export function started(head: number): object {
-  return { kind: "started", version: "0.1.0", config_sha256: hashOf("config"), head };
+  return { kind: "started", version: "0.1.0", config_sha256: hashOf("config"), head, reserved: [] };
 }
 
 export function sessionOpened(session: string): object {
