@@ -91,11 +91,12 @@ describe("the plan of a call that is named for a grant which permits nothing now
 
   test("mounts of what holds a credential place the deepest that is permitted", () => {
     const old = { ...expiredAsk, id: "a", label: "secret", paths: ["/home/me/.ssh"] };
-    for (const folders of [
-      ["/home", "/home/me"],
-      ["/home/me", "/home"],
-    ]) {
-      const permitted = folders.map((folder, index) => ({ id: `now-${index}`, label: "secret", paths: [folder] }));
+    // Of those that match, what asks comes before what doesn't, and the deeper before the wider one.
+    for (const mode of ["auto", "ask"] as const) {
+      const permitted = [
+        { id: "wide", label: "secret", paths: ["/home"], mode },
+        { id: "deep", label: "secret", paths: ["/home/me"] },
+      ];
       assert.deepEqual(mountsOf(read("/home/me/.ssh/id"), [old, ...permitted]), ["/home/me ro"]);
     }
   });
