@@ -15,6 +15,15 @@ export interface Ended {
   readonly stderr: string;
 }
 
+export interface DaemonOptions {
+  /** A command line that starts the one that it is given. */
+  readonly shell?: string;
+  /** brokerd's program, where it isn't the source. */
+  readonly program?: string;
+  /** What its environment has beside ours. */
+  readonly environment?: NodeJS.ProcessEnv;
+}
+
 export class Daemon implements AsyncDisposable {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
@@ -22,10 +31,11 @@ export class Daemon implements AsyncDisposable {
   #stderr = "";
   readonly #ready = Promise.withResolvers<string>();
 
-  constructor(args: readonly string[], options: { readonly shell?: string } = {}) {
-    const command = [process.execPath, MAIN, ...args];
+  constructor(args: readonly string[], options: DaemonOptions = {}) {
+    const command = [process.execPath, options.program ?? MAIN, ...args];
     const [program = "", ...rest] = options.shell === undefined ? command : ["/bin/sh", "-c", options.shell, "sh", ...command];
-    this.child = spawn(program, rest, { stdio: ["ignore", "pipe", "pipe"] });
+    const env = { ...process.env, ...options.environment };
+    this.child = spawn(program, rest, { stdio: ["ignore", "pipe", "pipe"], env });
     this.child.stdout?.setEncoding("utf8").on("data", (text: string) => {
       this.#stdout += text;
       const line = /^brokerd: ready .*$/mu.exec(this.#stdout)?.[0];
@@ -46,13 +56,17 @@ export class Daemon implements AsyncDisposable {
   }
 
   /** Starts one with a configuration that names the files' home; `toml` is added to it. */
-  static serve(files: BoxFiles, toml = "", options: { readonly shell?: string } = {}): Daemon {
+  static serve(files: BoxFiles, toml = "", options: DaemonOptions = {}): Daemon {
     return new Daemon(["serve", "--config", configOf(files, toml)], options);
   }
 
   /** The ready line. */
   get ready(): Promise<string> {
     return this.#ready.promise;
+  }
+
+  get hasEnded(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
   }
 
   get stderr(): string {
@@ -64,7 +78,7 @@ export class Daemon implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.child.exitCode === null && this.child.signalCode === null) this.kill("SIGKILL");
+    if (!this.hasEnded) this.kill("SIGKILL");
     await this.ended;
   }
 }

@@ -33,7 +33,7 @@ export async function serve(limits: Partial<SocketLimits> = {}, options: RigOpti
   const connections = new Connections();
   const [broker, mcp, admin] = [files.at("b/b.sock"), files.at("m/m.sock"), files.at("a/a.sock")];
   const started = timestampFromMillis(rig.clock.now());
-  const all = { ...LIMITS, ...limits };
+  const all = (): SocketLimits => ({ ...LIMITS, ...limits });
   const listenings = [
     await serveSocket(brokerSocket("broker", broker, "terminal", rig.calls), all, events, connections),
     await serveSocket(brokerSocket("broker-mcp", mcp, "mcp", rig.calls), all, events, connections),

@@ -1,0 +1,192 @@
+/** One box whose brokerd is killed again and again under load, and what its log must say after each time. */
+import { randomInt } from "node:crypto";
+import { EventEmitter, once } from "node:events";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { type ApprovalId, type BrokerRequest, CallId, SessionId } from "@boxmaker/proto";
+import { type Acknowledged, AcknowledgedCheck, keyOf } from "./acknowledged.ts";
+import { ask, Client } from "./client.ts";
+import { adminOf, brokerOf, Daemon, type DaemonOptions } from "./daemon.ts";
+import { LogTail } from "./log-tail.ts";
+import { BoxFiles } from "./rig.ts";
+
+/** Sessions that each send one call after the other. */
+export const LOAD_SESSIONS = 64;
+/** One in so many lives is ended while it begins. */
+const EARLY_EVERY = 8;
+const EARLY_MS = 1000;
+const LEFTOVERS_MS = 20_000;
+
+/** No limit is reached by the load: what is denied is denied by policy. */
+const CONFIG = `
+[approvals]
+per_hour = 100000
+max_pending = 10000
+[sessions]
+per_minute = 100000
+[limits]
+connections = 1024
+[runner]
+runtime = "process"
+max_boxes = 2
+`;
+
+export type KilledBoxOptions = Pick<DaemonOptions, "program" | "environment">;
+
+export class KilledBox implements AsyncDisposable {
+  readonly files = new BoxFiles();
+  readonly check: AcknowledgedCheck;
+  kills = 0;
+  answers = 0;
+  readonly #options: KilledBoxOptions;
+  readonly #tail: LogTail;
+  readonly #told: Acknowledged[] = [];
+  readonly #events = new EventEmitter();
+  readonly #next: number[] = Array.from({ length: LOAD_SESSIONS }, () => 0);
+
+  constructor(options: KilledBoxOptions = {}) {
+    this.#options = options;
+    const { files } = this;
+    const [acts, asked] = [files.at("acts"), files.at("asked")];
+    for (const folder of [acts, asked]) mkdirSync(folder);
+    mkdirSync(files.at("audit"), { mode: 0o700 });
+    // A result of one session mustn't keep it from the next call.
+    const always = 'if_untrusted = "auto"\nmax_taint = "secret"';
+    files.grant("act", "write_file", "auto", always, [acts]);
+    files.grant("fetch", "http_fetch", "auto", always);
+    files.grant("write", "write_file", "ask", 'max_taint = "secret"', [asked]);
+    this.check = new AcknowledgedCheck([acts, asked]);
+    this.#tail = new LogTail(files.at("audit"));
+  }
+
+  /** Starts brokerd, puts it under load, kills it at any moment, and looks at what it left. */
+  async life(): Promise<void> {
+    await using daemon = Daemon.serve(this.files, CONFIG, this.#options);
+    if (randomInt(EARLY_EVERY) === 0)
+      await Promise.race([daemon.ready, new Promise((wake) => setTimeout(wake, randomInt(EARLY_MS)))]);
+    else {
+      await daemon.ready;
+      this.check.read(this.#tail.read());
+      this.check.started();
+      await this.#loadUntilKilled(daemon);
+    }
+    daemon.kill("SIGKILL");
+    const { signal, stderr } = await daemon.ended;
+    if (signal !== "SIGKILL") this.check.unsound.push(`brokerd ended by itself: ${stderr}`);
+    this.kills++;
+    this.check.read(this.#tail.read());
+    this.check.check(this.#told.splice(0));
+    this.check.checkActions();
+  }
+
+  /** A last start and a clean stop: what is left then is the whole truth. */
+  async finish(): Promise<void> {
+    await using daemon = Daemon.serve(this.files, CONFIG, this.#options);
+    await daemon.ready;
+    this.check.read(this.#tail.read());
+    this.check.started();
+    daemon.kill("SIGTERM");
+    await daemon.ended;
+    for (let waited = 0; boxesOf(this.files.path).length > 0; waited += 50) {
+      if (waited >= LEFTOVERS_MS) throw new Error(`boxes are left: ${boxesOf(this.files.path).join("; ")}`);
+      await new Promise((wake) => setTimeout(wake, 50));
+    }
+    this.check.checkActions();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.files[Symbol.dispose]();
+  }
+
+  async #loadUntilKilled(daemon: Daemon): Promise<void> {
+    const talking = this.#next.map((_, index) => this.#talk(index));
+    // Where the other sessions' calls are then is up to the machine, and all of it has to be right.
+    const enough = this.answers + randomInt(3 * LOAD_SESSIONS);
+    while (this.answers < enough && !daemon.hasEnded) await once(this.#events, "answer");
+    for (let turns = randomInt(20); turns > 0; turns--) await new Promise(setImmediate);
+    daemon.kill("SIGKILL");
+    await Promise.all(talking);
+  }
+
+  #tell(told: Acknowledged): void {
+    this.#told.push(told);
+    this.answers++;
+    this.#events.emit("answer");
+  }
+
+  async #talk(index: number): Promise<void> {
+    for (;;) {
+      // brokerd may have taken a call that got no answer, so its number isn't used again.
+      const call = this.#next[index] ?? 0;
+      this.#next[index] = call + 1;
+      try {
+        if (!(await this.#call(index, call))) break;
+      } catch {
+        break;
+      }
+    }
+    this.#events.emit("answer");
+  }
+
+  /** Sends one call and sees it to its end. False where brokerd has gone. */
+  async #call(index: number, call: number): Promise<boolean> {
+    const key = keyOf(`s-${index}`, call);
+    using client = await Client.request(brokerOf(this.files), this.#requestOf(index, call));
+    client.socket.on("error", () => undefined);
+    for (;;) {
+      const answer = (await client.next())?.message;
+      if (answer?.kind === "tool_response") {
+        this.#tell({ kind: "outcome", key, outcome: answer.body });
+        return true;
+      }
+      if (answer?.kind !== "pending_approval") return false;
+      const { approval } = answer.body;
+      this.#tell({ kind: "pending", key, approval });
+      if (call % 3 === 0) return true;
+      await this.#answer(approval, call % 3 === 1 && index < 4 ? "approved" : "refused");
+    }
+  }
+
+  async #answer(approval: ApprovalId, answer: "approved" | "refused"): Promise<void> {
+    const admin = adminOf(this.files);
+    if (answer === "refused") {
+      const said = await ask(admin, { kind: "refuse", body: { approval, reason: null } });
+      if (said.kind === "ok") this.#tell({ kind: "answered", approval, answer });
+      return;
+    }
+    const shown = await ask(admin, { kind: "approval", body: { approval } });
+    if (shown.kind !== "approval_block") return;
+    const said = await ask(admin, { kind: "approve", body: { approval, digest: shown.body.digest } });
+    if (said.kind === "approve_result" && said.body.outcome !== "changed") this.#tell({ kind: "answered", approval, answer });
+  }
+
+  /** Few calls run a box, since a box takes as long as a hundred records. */
+  #requestOf(index: number, call: number): BrokerRequest {
+    const pathIn = (folder: string): string => this.files.at(`${folder}/${keyOf(`s-${index}`, call)}`);
+    const kind = (index + call) % 8;
+    const [tool, args] =
+      kind === 0 && index < 4
+        ? (["write_file", { path: pathIn("acts"), content: "act" }] as const)
+        : kind < 2
+          ? (["write_file", { path: pathIn("asked"), content: "asked" }] as const)
+          : kind < 5
+            ? (["http_fetch", { url: "https://example.com/" }] as const)
+            : (["read_file", { path: "/etc/hostname" }] as const);
+    const body = { session: SessionId.parse(`s-${index}`), call: CallId.parse(call), tool, arguments: JSON.stringify(args) };
+    return { kind: "tool_request", body };
+  }
+}
+
+/** Processes that were started for this home and haven't ended. */
+function boxesOf(home: string): readonly string[] {
+  return readdirSync("/proc")
+    .filter((name) => /^[0-9]+$/u.test(name))
+    .flatMap((id) => {
+      try {
+        return readFileSync(`/proc/${id}/cmdline`, "utf8").replaceAll("\0", " ");
+      } catch {
+        // It has ended meanwhile.
+        return [];
+      }
+    })
+    .filter((command) => command.includes(home));
+}
