@@ -82,6 +82,19 @@ export class Events {
     this.#printedProblems.clear();
   }
 
+  configApplied(keys: readonly string[]): void {
+    this.#log.info("config-applied", { changed: keys.length === 0 ? "nothing" : keys.join(", ") });
+  }
+
+  configInvalid(problem: string): void {
+    this.#log.error("config-refused", { problem, note: "nothing has changed", see: "docs/runbook.md#config-invalid" });
+  }
+
+  configNeedsRestart(keys: readonly string[]): void {
+    const note = "nothing has changed; these change at a start only";
+    this.#log.error("config-refused", { keys: keys.join(", "), note, see: "docs/runbook.md#config-needs-restart" });
+  }
+
   ledgerStopped(cause: unknown): void {
     const detail = cause instanceof Error ? cause.message : "unknown error";
     this.#log.error("audit-stopped", { detail, see: "docs/runbook.md#audit-unavailable" });

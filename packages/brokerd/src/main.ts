@@ -73,9 +73,11 @@ async function main(): Promise<void> {
   });
   const stop = new AbortController();
   const hurry = new AbortController();
-  // A terminal that goes away is a stop too: nobody would see an approval any more.
-  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const)
-    process.on(signal, () => (stop.signal.aborted ? hurry.abort() : stop.abort()));
+  const end = (): void => (stop.signal.aborted ? hurry.abort() : stop.abort());
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, end);
+  let reload: () => void = () => undefined;
+  // From a terminal it says that the terminal goes away, and with it whoever started this; from elsewhere, that the file has changed.
+  process.on("SIGHUP", process.stderr.isTTY ? end : () => reload());
   const serving = await serve(reading.config, {
     version: VERSION,
     clock: systemClock,
@@ -89,7 +91,15 @@ async function main(): Promise<void> {
   const { broker } = serving;
   for (const notice of broker.notices) process.stderr.write(`brokerd: ${notice}\n`);
   process.stdout.write(`brokerd: ready on ${reading.config.sockets.broker}, ${broker.describe}\n`);
-  await systemd.ready(`ready, ${broker.describe}`);
+  const tellReady = (): Promise<void> => systemd.ready(`ready, ${broker.describe}`);
+  reload = () => {
+    // Neither rejects; systemd, which waits for the second word, is told the two in this order.
+    systemd
+      .reloading()
+      .then(broker.reload)
+      .then(tellReady, (error: unknown) => endNow(phraseBug(error)));
+  };
+  await tellReady();
   const stopped = new Promise<void>((resolve) => {
     stop.signal.addEventListener("abort", () => resolve(), { once: true });
     if (stop.signal.aborted) resolve();
@@ -100,7 +110,7 @@ async function main(): Promise<void> {
     // A broker that can't be reached must not look alive.
     fail(1, `${error instanceof Error ? error.message : "a listener ended"}; see docs/runbook.md#listener-ended`);
   }
-  const { stop_grace_ms, write_deadline_ms } = reading.config.limits;
+  const { stop_grace_ms, write_deadline_ms } = broker.limits;
   setTimeout(endNow, stop_grace_ms + write_deadline_ms + STOP_MARGIN_MS, "didn't stop in time").unref();
   await Promise.all([systemd.stopping(), broker.stop(hurry.signal)]);
 }
@@ -111,10 +121,14 @@ function endNow(why: string): void {
   process.exit();
 }
 
+function phraseBug(error: unknown): string {
+  return `failed: ${quoteText(error instanceof Error ? (error.stack ?? error.message) : "an unknown error")}`;
+}
+
 // A reader of our output that goes away is no reason to leave calls without an answer.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
 // Nothing may go on after a bug that nobody caught; its text may be a peer's, so it is quoted.
 process.on("uncaughtException", (error: unknown) => {
-  endNow(`failed: ${quoteText(error instanceof Error ? (error.stack ?? error.message) : "an unknown error")}`);
+  endNow(phraseBug(error));
 });
 await main();

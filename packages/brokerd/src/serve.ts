@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Clock, Log } from "@boxmaker/edge/log";
 import type { UnixServer } from "@boxmaker/edge/socket";
 import { checkAddedGrant, GrantStore } from "@boxmaker/policy/grants";
-import { AbsPath, joinClass, type Label, timestampFromMillis } from "@boxmaker/proto";
+import { AbsPath, joinClass, type Label, timestampFromMillis, unreachable } from "@boxmaker/proto";
 import { ApprovalTable } from "./approvals/approval-table.ts";
 import { Approvals } from "./approvals/approvals.ts";
 import type { AuditLog } from "./audit/audit-log.ts";
@@ -12,7 +12,8 @@ import { BackgroundCheck } from "./audit/background-check.ts";
 import { CheckpointCommand } from "./audit/checkpoint-command.ts";
 import { Checkpoints } from "./audit/checkpoints.ts";
 import { type AskEnd, ToolCalls } from "./calls/tool-calls.ts";
-import type { Config } from "./config/config.ts";
+import { type Config, readConfig } from "./config/config.ts";
+import { ConfigInForce } from "./config/config-in-force.ts";
 import { ownPlaces } from "./config/own-places.ts";
 import { Events } from "./events.ts";
 import { Admission } from "./ledger/admission.ts";
@@ -59,6 +60,10 @@ export interface Broker {
    * @param hurry aborts when the boxes are to be given no more time
    */
   stop(hurry: AbortSignal): Promise<void>;
+  /** Reads the configuration's file anew: it is applied whole, or refused with one line of the log and nothing changed. Never rejects. */
+  reload(): Promise<void>;
+  /** Those in force now. */
+  readonly limits: Config["limits"];
 }
 
 /** A new session's state: a non-empty core memory is read by the model before anything else. */
@@ -129,7 +134,18 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
     return { kind: "refused", problem: "the audit log can't be written; see docs/runbook.md#audit-unavailable" };
   await checkpoints.write();
 
-  const calls = new ToolCalls({ ledger, admission, table, runtime, clock, events, ttlMs: config.approvals.ttlMs });
+  const inForce = new ConfigInForce(config);
+  const calls = new ToolCalls({
+    ledger,
+    admission,
+    table,
+    runtime,
+    clock,
+    events,
+    get ttlMs() {
+      return inForce.current.approvals.ttlMs;
+    },
+  });
   const approvals = new Approvals(ledger, table, events);
   const grants = await ledger.grants();
   if (grants.kind === "invalid") events.grantsInvalid(grants.problems);
@@ -140,18 +156,13 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
     // Nobody new first; then those that wait, then the boxes, then the answers that are still on their way.
     await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
     connections.endIdle();
-    await calls.stop(AbortSignal.any([AbortSignal.timeout(config.limits.stop_grace_ms), hurry]));
+    await calls.stop(AbortSignal.any([AbortSignal.timeout(inForce.current.limits.stop_grace_ms), hurry]));
     await connections.end();
     if (await ledger.end()) await saver.save();
   };
   const started = timestampFromMillis(clock.now());
   const { sockets } = config;
-  const limits: SocketLimits = {
-    connections: config.limits.connections,
-    bytesInFlight: config.limits.bytes_in_flight,
-    readDeadlineMs: config.limits.read_deadline_ms,
-    writeDeadlineMs: config.limits.write_deadline_ms,
-  };
+  const limits = (): SocketLimits => socketLimits(inForce.current);
   const { ending } = connections;
   const admin = adminSocket({ path: sockets.admin, ledger, approvals, table, events, clock, version, started, ending });
   const listenings = [
@@ -181,8 +192,42 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
       await stop(hurry);
       await owned.disposeAsync();
     },
+    reload: reloader(inForce, events),
+    get limits() {
+      return inForce.current.limits;
+    },
   };
   return { kind: "serving", broker };
+}
+
+function socketLimits({ limits }: Config): SocketLimits {
+  return {
+    connections: limits.connections,
+    bytesInFlight: limits.bytes_in_flight,
+    readDeadlineMs: limits.read_deadline_ms,
+    writeDeadlineMs: limits.write_deadline_ms,
+  };
+}
+
+/** Readings are taken in one after the other, so that the newest is the last. */
+function reloader(inForce: ConfigInForce, events: Events): () => Promise<void> {
+  let last: Promise<void> = Promise.resolve();
+  return () => {
+    last = last.then(async () => {
+      const reload = inForce.offer(await readConfig(inForce.current.file));
+      switch (reload.kind) {
+        case "applied":
+          return events.configApplied(reload.keys);
+        case "invalid":
+          return events.configInvalid(reload.problem);
+        case "needs_restart":
+          return events.configNeedsRestart(reload.keys);
+        default:
+          return unreachable(reload);
+      }
+    });
+    return last;
+  };
 }
 
 function openCheckpoints({ checkpoints }: Config, clock: Clock, events: Events): Checkpoints {

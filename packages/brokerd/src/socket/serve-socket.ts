@@ -53,15 +53,19 @@ const BUSY = encodeMessage(ErrorMessage, {
   message: error("busy", "too many connections are open at the same time, try again; see docs/runbook.md#too-many-connections"),
 });
 
-/** Serves one socket. Every open connection is kept in `connections` until it has ended. */
+/**
+ * Serves one socket. Every open connection is kept in `connections` until it has ended.
+ *
+ * @param limits asked for each connection: those that are open keep the deadlines that they began with
+ */
 export function serveSocket<K extends AnyRequest["kind"], A extends AnyMessage>(
   served: ServedSocket<K, A | ErrorMessage>,
-  limits: SocketLimits,
+  limits: () => SocketLimits,
   events: Events,
   connections: Connections,
 ): Promise<Listening> {
   const { name, kinds } = served;
-  const budget = new ByteBudget(limits.bytesInFlight);
+  const budget = new ByteBudget(() => limits().bytesInFlight);
   let isRefusing = false;
 
   const answer = async (message: AnyRequest, send: Send<A | ErrorMessage>, gone: AbortSignal): Promise<void> => {
@@ -80,6 +84,7 @@ export function serveSocket<K extends AnyRequest["kind"], A extends AnyMessage>(
   };
   const onConnection = (socket: Socket): void => {
     isRefusing = false;
+    const { readDeadlineMs, writeDeadlineMs } = limits();
     const handle = async ({ message }: Envelope<AnyRequest>, send: Send<A | ErrorMessage>, gone: AbortSignal): Promise<void> => {
       const answered = connections.answering(socket);
       try {
@@ -91,8 +96,8 @@ export function serveSocket<K extends AnyRequest["kind"], A extends AnyMessage>(
     const life = serveConnection(socket, {
       requests: AnyRequest,
       answers: served.answers,
-      readDeadlineMs: limits.readDeadlineMs,
-      writeDeadlineMs: limits.writeDeadlineMs,
+      readDeadlineMs,
+      writeDeadlineMs,
       budget,
       handle,
       onFault: (fault, detail) => events.badRequest(name, fault, detail),
@@ -105,7 +110,9 @@ export function serveSocket<K extends AnyRequest["kind"], A extends AnyMessage>(
   };
   return listenUnix({
     path: served.path,
-    maxConnections: limits.connections,
+    get maxConnections() {
+      return limits().connections;
+    },
     onConnection,
     onRefused: (socket) => {
       socket.write(BUSY);

@@ -156,7 +156,7 @@ test("a socket isn't served from a directory that others can write or that is op
   mkdirSync(files.at("home"), { mode: 0o755 });
   mkdirSync(files.at("home/letters"));
   const served = brokerSocket("broker", files.at("home/b.sock"), "terminal", rig.calls);
-  const listening = await serveSocket(served, LIMITS, rig.events, new Connections());
+  const listening = await serveSocket(served, () => LIMITS, rig.events, new Connections());
   assert.equal(listening.kind === "refused" && /open to others and holds other things/u.test(listening.problem), true);
   assert.equal(statSync(files.at("home")).mode & 0o777, 0o755);
 });

@@ -339,7 +339,7 @@ test("serveConnection() takes a single byte that came with the request as its pe
 
 test("serveConnection() answers `limit` past the bytes that its connections may hold together, and gives them back", async () => {
   const request = encodeMessage(LoopRequest, { id: 7, final: true, message: cancel });
-  const budget = new ByteBudget(request.length);
+  const budget = new ByteBudget(() => request.length);
   await using server = await served((_envelope, reply) => reply(ok, true).then(() => undefined), { budget });
   const first = await connectUnix(server.path, { signal: never });
   first.write(request.subarray(0, 10));
