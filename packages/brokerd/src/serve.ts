@@ -3,6 +3,7 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock, Log } from "@boxmaker/edge/log";
 import type { UnixServer } from "@boxmaker/edge/socket";
+import type { GrantSet } from "@boxmaker/policy";
 import { checkAddedGrant, GrantStore } from "@boxmaker/policy/grants";
 import { AbsPath, joinClass, type Label, timestampFromMillis, unreachable } from "@boxmaker/proto";
 import { ApprovalTable } from "./approvals/approval-table.ts";
@@ -253,6 +254,7 @@ function openLedger(config: Config, { audit, states, runtime, clock, events, adm
   const { grantsDirectory: directory, toolsFile: tools, labelsFile: labels } = config;
   const forbidden = [...ownPlaces(config), ...reserved];
   const grants = new GrantStore({ directory, tools, labels, forbidden, clock });
+  let known: GrantSet | undefined;
   return new Ledger({
     log: audit,
     states,
@@ -264,7 +266,12 @@ function openLedger(config: Config, { audit, states, runtime, clock, events, adm
     clock,
     newSession: () => newSession(config),
     keepGrant: (hash, text) => audit.keepGrant(hash, text),
-    onGrants: (set) => (set.kind === "invalid" ? events.grantsInvalid(set.problems) : events.grantsValid()),
+    onGrants: (set) => {
+      if (set !== known) runtime.grantsChanged();
+      known = set;
+      if (set.kind === "invalid") events.grantsInvalid(set.problems);
+      else events.grantsValid();
+    },
     checkAdded: (set, file, text) => checkAddedGrant(set, file, text, { forbidden }),
     onStopped: (cause) => events.ledgerStopped(cause),
     onAppended: (durable) => saver.onAppended(durable),

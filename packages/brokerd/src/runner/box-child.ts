@@ -134,10 +134,10 @@ export class BoxChild {
     AbortSignal.timeout(ms).addEventListener("abort", action, { once: true, signal: this.#closed.signal });
   }
 
-  /** Ends the box; resolves when that is done. Never rejects. */
-  stop(): Promise<void> {
+  /** Ends the box. `onStopped` is called when that is done; it must not throw. */
+  stop(onStopped: () => void = ignore): void {
     this.#stopping ??= this.#launch.stop(() => this.#kill());
-    return this.#stopping;
+    this.#stopping.then(onStopped, onStopped);
   }
 
   #close(): void {
@@ -166,7 +166,7 @@ export class BoxChild {
 
   #onExit(status: number | null, killedBy: NodeJS.Signals | null): void {
     // Killed from outside: what it was to clean up may still be there.
-    if (killedBy !== null) void this.stop();
+    if (killedBy !== null) this.stop();
     this.after(GRACE_MS, () => {
       // Something holds the pipes: stop reading.
       this.#child.stdout.destroy();

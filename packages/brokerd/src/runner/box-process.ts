@@ -77,7 +77,7 @@ class RunningBox implements Box {
     const step = this.#decoder.next();
     if (step.kind === "incomplete") return;
     this.#settle(step.kind === "frame" ? this.#readFrame(step.body) : failure("no_answer", `an answer of ${step.length} bytes`));
-    this.#child?.after(LINGER_MS, () => void this.#child?.stop());
+    this.#child?.after(LINGER_MS, () => this.#child?.stop());
   }
 
   #readFrame(body: Buffer): RunOutcome {
@@ -93,13 +93,15 @@ class RunningBox implements Box {
   }
 
   #interrupt(box: BoxChild, code: "timed_out" | "cancelled", detail: string): void {
-    const stopping = box.stop();
-    if (this.#answered) return;
+    if (this.#answered) {
+      box.stop();
+      return;
+    }
     this.#cause ??= { code, detail };
     const { code: cause, detail: why } = this.#cause;
     const answer = (): void => this.#settle(failure(cause, why));
     box.after(GRACE_MS, answer);
-    void stopping.then(answer, answer);
+    box.stop(answer);
   }
 
   #onClose(status: number | null, killedBy: NodeJS.Signals | null): void {

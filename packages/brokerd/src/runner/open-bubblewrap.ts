@@ -3,18 +3,23 @@ import { lstat, mkdir, readlink } from "node:fs/promises";
 import { AbsPath, quoteText } from "@boxmaker/proto";
 import { DEVICES, type SystemDirectory } from "./bubblewrap/bubblewrap-arguments.ts";
 import { BubblewrapLauncher } from "./bubblewrap/bubblewrap-launcher.ts";
+import { findCertificates, findCurlProblem, findResolver } from "./bubblewrap/fetch-needs.ts";
 import { seccompProgram } from "./bubblewrap/seccomp-program.ts";
+import { sweepProxyDirectories } from "./egress/egress-proxies.ts";
 import { runCommand } from "./host-command.ts";
 import type { Opening, RunnerPlace } from "./opening.ts";
 import { placeFile } from "./place-file.ts";
 import { probe } from "./probe.ts";
 import { memoryBytes, type RunnerConfig } from "./runner-config.ts";
-import { SandboxRuntime } from "./sandbox-runtime.ts";
+import { openProxies, SandboxRuntime } from "./sandbox-runtime.ts";
 
 const DEADLINE_MS = 10_000;
 /** Limits that need no cgroup: no core dumps, few descriptors, no file beyond 100 MiB. */
 const PRLIMIT = ["prlimit", "--core=0:0", "--nofile=256:256", "--fsize=104857600:104857600", "--"] as const;
 const SYSTEM_PATHS = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/alternatives", "/etc/ld.so.cache"] as const;
+
+/** A box has what is in the host's /usr, and looks for programs there alone. */
+const CURL = "/usr/bin/curl";
 
 const HOST_DEVICES = AbsPath.parse("/dev");
 
@@ -29,8 +34,10 @@ export async function openBubblewrap(config: RunnerConfig, place: RunnerPlace): 
     const problem = version.kind === "failed" ? version.problem : version.stderr.trim();
     return refused(`bubblewrap ${quoteText(config.bubblewrap)}: ${quoteText(problem)}; see docs/runbook.md#bubblewrap-unusable`);
   }
-  const filter = seccompProgram(process.arch);
-  if (filter === undefined) return refused(`no system call filter for ${process.arch}; see docs/runbook.md#system-call-filter`);
+  const filter = seccompProgram(process.arch, { unixSockets: false });
+  const egressFilter = seccompProgram(process.arch, { unixSockets: true });
+  if (filter === undefined || egressFilter === undefined)
+    return refused(`no system call filter for ${process.arch}; see docs/runbook.md#system-call-filter`);
   const scope = scopeCommand(config, place.uid);
   const limitsProblem = await findLimitsProblem(config, scope);
   if (limitsProblem !== undefined && config.limits === "enforced") {
@@ -39,17 +46,40 @@ export async function openBubblewrap(config: RunnerConfig, place: RunnerPlace): 
   const emptyFile = await placeFile(place.directory, "empty", "", 0o444);
   const [first, ...rest] = limitsProblem === undefined ? [...scope, ...PRLIMIT] : PRLIMIT;
   const devices = place.uid === 0 ? await makeDevicePlace(place) : HOST_DEVICES;
+  const curlProblem = await findCurlProblem(CURL);
   const launcher = new BubblewrapLauncher({
     command: [first, ...rest, ...(place.uid === 0 ? readOnlyDevices(devices) : []), config.bubblewrap],
-    boxes: { node: place.node, toolkit: place.toolkit, system: await findSystem(), emptyFile, devices },
+    boxes: {
+      node: place.node,
+      toolkit: place.toolkit,
+      system: await findSystem(),
+      emptyFile,
+      devices,
+      certificates: findCertificates(),
+    },
     filter,
+    egressFilter,
+    findResolver,
+    curlProblem,
   });
   const problem = await probe(launcher);
   if (problem !== undefined) {
     return refused(`bubblewrap can't run a box: ${quoteText(problem)}; see docs/runbook.md#bubblewrap-unusable`);
   }
-  const notices = limitsProblem === undefined ? [] : [`boxes have no memory and process limits: ${quoteText(limitsProblem)}`];
-  return { kind: "ready", runtime: new SandboxRuntime(launcher, config), notices, reserved: [] };
+  const proxies = openProxies(launcher, config, await sweepProxyDirectories(place.directory));
+  return {
+    kind: "ready",
+    runtime: new SandboxRuntime(launcher, config, proxies),
+    notices: noticesOf(limitsProblem, curlProblem),
+    reserved: [],
+  };
+}
+
+function noticesOf(limitsProblem: string | undefined, curlProblem: string | null): readonly string[] {
+  const notices: string[] = [];
+  if (limitsProblem !== undefined) notices.push(`boxes have no memory and process limits: ${quoteText(limitsProblem)}`);
+  if (curlProblem !== null) notices.push(`http_fetch will fail: ${quoteText(curlProblem)}; see docs/runbook.md#curl-missing`);
+  return notices;
 }
 
 async function makeDevicePlace({ directory }: RunnerPlace): Promise<AbsPath> {

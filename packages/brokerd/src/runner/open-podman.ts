@@ -2,15 +2,16 @@
 import { readFile } from "node:fs/promises";
 import { type Parsed, quoteText } from "@boxmaker/proto";
 import { MACHINES } from "./bubblewrap/system-calls.ts";
+import { sweepProxyDirectories } from "./egress/egress-proxies.ts";
 import type { Opening, RunnerPlace } from "./opening.ts";
 import { placeFile } from "./place-file.ts";
 import type { PodmanBoxes } from "./podman/podman-arguments.ts";
-import { askHost, askImage, type PodmanHost } from "./podman/podman-host.ts";
+import { askHost, askImage, findNetworkProblem, type PodmanHost } from "./podman/podman-host.ts";
 import { PodmanLauncher } from "./podman/podman-launcher.ts";
 import { hardenProfile } from "./podman/seccomp-profile.ts";
 import { probe } from "./probe.ts";
 import type { RunnerConfig } from "./runner-config.ts";
-import { SandboxRuntime } from "./sandbox-runtime.ts";
+import { openProxies, SandboxRuntime } from "./sandbox-runtime.ts";
 
 /** Tried where podman's own choice can't run a box: on a hybrid cgroup machine crun can't, and runc can. */
 const SECOND_RUNTIME = "runc";
@@ -42,7 +43,9 @@ export async function openPodman(config: RunnerConfig, place: RunnerPlace): Prom
     const problem = await probe(launcher);
     if (problem === undefined) {
       if (problems.length > 0) notices.push(`boxes are run by ${SECOND_RUNTIME}, because ${host.value.ociRuntime} can't here`);
-      return { kind: "ready", runtime: new SandboxRuntime(launcher, config), notices, reserved: host.value.storage };
+      // After the containers that may have them are gone.
+      const proxies = openProxies(launcher, config, await sweepProxyDirectories(place.directory));
+      return { kind: "ready", runtime: new SandboxRuntime(launcher, config, proxies), notices, reserved: host.value.storage };
     }
     problems.push(`${ociRuntime ?? host.value.ociRuntime}: ${problem}`);
   }
@@ -61,12 +64,19 @@ async function prepare(config: RunnerConfig, host: PodmanHost, place: RunnerPlac
   if (!MACHINES.has(process.arch)) {
     return refused(`no system call filter for ${process.arch}; see docs/runbook.md#system-call-filter`);
   }
-  const profile = await readProfile(host.seccompProfile);
-  if (profile.kind === "invalid") {
-    const problem = quoteText(profile.problem);
+  const network = await findNetworkProblem(config.podman, config.egress_network);
+  if (network !== undefined) {
+    const named = quoteText(config.egress_network ?? "");
+    return refused(`runner.egress_network ${named}: ${quoteText(network)}; see docs/runbook.md#egress-network`);
+  }
+  const profile = await readProfile(host.seccompProfile, false);
+  const forEgress = await readProfile(host.seccompProfile, true);
+  if (profile.kind === "invalid" || forEgress.kind === "invalid") {
+    const problem = quoteText(profile.kind === "invalid" ? profile.problem : "changed while it was read");
     return refused(`the system call filter ${quoteText(host.seccompProfile)}: ${problem}; see docs/runbook.md#system-call-filter`);
   }
   const seccompProfile = await placeFile(place.directory, "seccomp.json", profile.value, 0o600);
+  const egressProfile = await placeFile(place.directory, "seccomp-egress.json", forEgress.value, 0o600);
   const emptyFile = await placeFile(place.directory, "empty", "", 0o444);
   const { uid, gid } = place;
   return {
@@ -77,15 +87,17 @@ async function prepare(config: RunnerConfig, host: PodmanHost, place: RunnerPlac
       user: host.rootless ? { kind: "rootless" } : { kind: "root", uid, gid },
       limits: host.limitsProblem === null ? { memory: config.memory, pids: config.pids } : null,
       seccompProfile,
+      egressProfile,
+      egressNetwork: config.egress_network,
       emptyFile,
     },
   };
 }
 
 /** Makes our filter out of podman's. */
-async function readProfile(from: string): Promise<Parsed<string>> {
+async function readProfile(from: string, unixSockets: boolean): Promise<Parsed<string>> {
   try {
-    return hardenProfile(await readFile(from));
+    return hardenProfile(await readFile(from), { unixSockets });
   } catch {
     // Without podman's profile there is nothing to build on, and a box without a filter isn't started.
     return { kind: "invalid", problem: "can't be read" };

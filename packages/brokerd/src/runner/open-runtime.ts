@@ -86,5 +86,5 @@ async function openProcess(config: RunnerConfig, { node, toolkit }: RunnerPlace)
     return { kind: "refused", problem: `the toolkit can't run: ${quoteText(problem)}; see docs/runbook.md#toolkit-missing` };
   }
   const notices = ["tools run without a sandbox: file tools only, held by checks of their own; install podman or bubblewrap"];
-  return { kind: "ready", runtime: new SandboxRuntime(launcher, config), notices, reserved: [] };
+  return { kind: "ready", runtime: new SandboxRuntime(launcher, config, null), notices, reserved: [] };
 }

@@ -14,7 +14,12 @@ export async function probe(launcher: Launcher): Promise<string | undefined> {
   const message = { kind: "box_run", body: { request, roots: [], output_cap: OUTPUT_CAP, fetch: null } } as const;
   const input = encodeMessage(BoxRun, { id: 1, final: true, message });
   const never = new AbortController().signal;
-  const box = startBox(launcher.launch([], LIMIT_MS), { input, limitMs: LIMIT_MS, outputCap: OUTPUT_CAP, signal: never });
+  const box = startBox(launcher.launch({ layers: [], egress: null }, LIMIT_MS), {
+    input,
+    limitMs: LIMIT_MS,
+    outputCap: OUTPUT_CAP,
+    signal: never,
+  });
   const outcome = await box.answer;
   await box.ended;
   if (outcome.kind === "error") return outcome.detail;

@@ -11,6 +11,9 @@ export const refusingRuntime: Runtime = {
   mayWrite(): boolean {
     return false;
   },
+  grantsChanged(): void {
+    // Nothing is kept for a next call.
+  },
   async [Symbol.asyncDispose](): Promise<void> {
     // Nothing runs, so nothing has to be ended.
   },

@@ -1,7 +1,7 @@
 /** What a box is made from: sealed, and built from a decision alone. */
 
 import { type Decision, hiddenPaths, isDecision } from "@boxmaker/policy";
-import type { AbsPath, CallId, HostPattern, Label, RunPlan, SessionId, ToolCall } from "@boxmaker/proto";
+import type { AbsPath, CallId, Hash32, HostPattern, Label, RunPlan, SessionId, ToolCall } from "@boxmaker/proto";
 import { lookAt, type MountSource } from "./mount-source.ts";
 
 /** A mount, and what was at its path when the spec was built. */
@@ -19,6 +19,8 @@ class SealedRunSpec {
   readonly #after: Label;
   readonly #request: ToolCall;
   readonly #plan: RunPlan;
+  readonly #grantSha256: Hash32;
+  readonly #followsRedirects: boolean;
   readonly #mounts: readonly RunMount[];
   readonly #masked: readonly AbsPath[];
 
@@ -29,6 +31,8 @@ class SealedRunSpec {
     this.#after = decision.after;
     this.#request = decision.request;
     this.#plan = decision.run;
+    this.#grantSha256 = decision.grantSha256;
+    this.#followsRedirects = decision.followsRedirects;
     this.#masked = Object.freeze(hiddenPaths(decision.run));
     this.#mounts = Object.freeze(
       decision.run.mounts.map(({ path, writable }) => Object.freeze({ path, writable, source: Object.freeze(lookAt(path)) })),
@@ -79,6 +83,16 @@ class SealedRunSpec {
   /** Hosts that the box may reach; empty: it has no network. */
   get egress(): readonly HostPattern[] {
     return this.#plan.hosts;
+  }
+
+  /** Of the file that the record names: another one is another grant. */
+  get grantSha256(): Hash32 {
+    return this.#grantSha256;
+  }
+
+  /** Whether a fetch may go on to another path of its host in the same call. */
+  get followsRedirects(): boolean {
+    return this.#followsRedirects;
   }
 }
 

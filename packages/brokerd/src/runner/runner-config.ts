@@ -6,6 +6,13 @@ const MAX_OUTPUT_CAP = 1024 * 1024;
 const MAX_LIMIT_MS = 60 * 60 * 1000;
 
 const Program = z.string().regex(/^[^\p{C}-][^\p{C}]*$/u, "expected a program's name or absolute path");
+/** What podman takes as a network, but for none and another container's. */
+const Network = z
+  .string()
+  .regex(
+    /^(?!none$|container:)[A-Za-z0-9][A-Za-z0-9_.:/=,-]*$/u,
+    "expected a network of podman's that isn't none or a container's",
+  );
 const LimitMs = SafeInteger.min(1).max(MAX_LIMIT_MS);
 
 /** The keys and their defaults. Memory is in bytes, or with `k`, `m` or `g` in their powers of 1024. */
@@ -20,6 +27,8 @@ export const RunnerConfig = z
       .regex(/^(?:[a-z0-9][a-z0-9._/:-]*@)?sha256:[0-9a-f]{64}$/u, "expected an image by its digest: sha256:… or name@sha256:…")
       .nullable()
       .default(null),
+    egress_network: Network.nullable().default(null),
+    egress_idle_ms: LimitMs.default(60_000),
     bubblewrap: Program.default("bwrap"),
     toolkit: AbsPath.nullable().default(null),
     output_cap: SafeInteger.min(1024).max(MAX_OUTPUT_CAP).default(MAX_OUTPUT_CAP),

@@ -6,6 +6,8 @@ import type { RunSpec } from "./run-spec.ts";
 export type RunErrorCode =
   | "no_runner"
   | "unsupported"
+  | "no_curl"
+  | "egress_failed"
   | "mount_unusable"
   | "mount_changed"
   | "host_executed"
@@ -25,6 +27,8 @@ export const RUN_SENTENCES: Readonly<Record<RunErrorCode, string>> = {
   no_runner: "The call was allowed but not run: this box has no sandbox configured.",
   unsupported:
     "The call was allowed but not run: this tool needs Podman or bubblewrap, which the owner has to install and configure.",
+  no_curl: "The call was allowed but not run: fetching needs curl 7.84 or newer, which the owner has to install.",
+  egress_failed: "The call was not run: the sandbox's way to the network could not be opened.",
   mount_unusable: "The call was not run: a granted path is missing or can't be mounted.",
   mount_changed: "The call was not run: a granted path was replaced after the call was decided.",
   host_executed:
@@ -49,4 +53,6 @@ export interface Runtime extends AsyncDisposable {
   run(spec: RunSpec, options: { readonly signal: AbortSignal }): Promise<RunOutcome>;
   /** Whether a box may still write the path, something below it, or a parent of it: one that has answered may not have ended. */
   mayWrite(path: AbsPath): boolean;
+  /** To be called when the grants have changed: nothing that was made for the old ones serves another call. */
+  grantsChanged(): void;
 }

@@ -1,9 +1,11 @@
 /** What the runtimes with boxes have in common: check the spec, lay out the box, start it, see it to its end. */
 import { type AbsPath, BoxRun, encodeMessage, type RuntimeName } from "@boxmaker/proto";
 import type { Launch } from "./box-child.ts";
-import { startBox } from "./box-process.ts";
+import type { BoxContents, ProxyContents } from "./box-contents.ts";
+import { type Box, startBox } from "./box-process.ts";
 import { carriesAway, overlap } from "./box-reach.ts";
-import { type Layer, type Layering, layOut } from "./layers.ts";
+import { EgressProxies, type Lease, MAX_AGE_MS } from "./egress/egress-proxies.ts";
+import { type Layering, layOut } from "./layers.ts";
 import { isRunSpec, type RunSpec } from "./run-spec.ts";
 import { type RunnerConfig, timeLimitMs } from "./runner-config.ts";
 import type { RunOutcome, Runtime } from "./runtime.ts";
@@ -14,8 +16,16 @@ export interface Launcher extends AsyncDisposable {
   readonly image: string | null;
   /** Why this kind can't run the call at all, if so. */
   refuse(spec: RunSpec): RunOutcome | undefined;
-  launch(layers: readonly Layer[], limitMs: number): Launch;
+  launch(contents: BoxContents, limitMs: number): Launch;
 }
+
+/** One whose boxes can have a way to the network. */
+export interface EgressLauncher extends Launcher {
+  /** How a proxy's box of this kind is started. */
+  launchProxy(contents: ProxyContents, limitMs: number): Launch;
+}
+
+type OpenLease = Extract<Lease, { readonly kind: "ready" }>;
 
 interface LiveBox {
   readonly spec: RunSpec;
@@ -28,10 +38,13 @@ export class SandboxRuntime implements Runtime {
   readonly #config: RunnerConfig;
   readonly #stopping = new AbortController();
   readonly #live = new Set<LiveBox>();
+  readonly #proxies: EgressProxies | null;
 
-  constructor(launcher: Launcher, config: RunnerConfig) {
+  /** Without `proxies`, what would need one is refused. */
+  constructor(launcher: Launcher, config: RunnerConfig, proxies: EgressProxies | null) {
     this.#launcher = launcher;
     this.#config = config;
+    this.#proxies = proxies;
   }
 
   get name(): RuntimeName {
@@ -44,7 +57,7 @@ export class SandboxRuntime implements Runtime {
 
   async run(spec: RunSpec, { signal }: { readonly signal: AbortSignal }): Promise<RunOutcome> {
     if (!isRunSpec(spec)) throw new TypeError("a box is started from a RunSpec only");
-    const { plan, request, mounts } = spec;
+    const { plan } = spec;
     if (plan.runtime !== this.name || plan.image !== this.image) {
       return {
         kind: "error",
@@ -55,25 +68,48 @@ export class SandboxRuntime implements Runtime {
     const refusal = this.#launcher.refuse(spec);
     if (refusal !== undefined) return refusal;
     await this.#othersGone(spec);
+    const ending = AbortSignal.any([signal, this.#stopping.signal]);
+    if (spec.egress.length === 0) return this.#start(spec, null, ending);
+    const lease = await this.#lease(spec, ending);
+    if (lease.kind === "error") return lease;
+    return this.#start(spec, lease, ending);
+  }
+
+  #lease(spec: RunSpec, signal: AbortSignal): Promise<Lease> | Lease {
+    return this.#proxies?.acquire(spec, signal) ?? { kind: "error", code: "unsupported", detail: `${this.name} has no proxies` };
+  }
+
+  async #start(spec: RunSpec, lease: OpenLease | null, signal: AbortSignal): Promise<RunOutcome> {
+    const { request, mounts } = spec;
     const limitMs = timeLimitMs(this.#config, request.tool);
-    const message = {
-      kind: "box_run",
-      body: { request, roots: mounts.map(({ path }) => path), output_cap: this.#config.output_cap, fetch: null },
-    } as const;
-    const input = encodeMessage(BoxRun, { id: 1, final: true, message });
+    const { output_cap: outputCap } = this.#config;
+    const fetch = lease === null ? null : { follow_redirects: spec.followsRedirects, limit_ms: fetchLimitMs(limitMs) };
+    const body = { request, roots: mounts.map(({ path }) => path), output_cap: outputCap, fetch };
+    const input = encodeMessage(BoxRun, { id: 1, final: true, message: { kind: "box_run", body } });
     const layering = await layOutSafely(spec);
-    if (layering.kind === "error") return layering;
-    const box = startBox(this.#launcher.launch(layering.layers, limitMs), {
-      input,
-      limitMs,
-      outputCap: this.#config.output_cap,
-      signal: AbortSignal.any([signal, this.#stopping.signal]),
-    });
-    const live = { spec, ended: box.ended };
-    this.#live.add(live);
-    const forget = (): boolean => this.#live.delete(live);
-    box.ended.then(forget, forget);
+    if (layering.kind === "error") {
+      lease?.release();
+      return layering;
+    }
+    const contents = { layers: layering.layers, egress: lease?.directory ?? null };
+    const box = startBox(this.#launcher.launch(contents, limitMs), { input, limitMs, outputCap, signal });
+    this.#remember(spec, box, lease);
     return box.answer;
+  }
+
+  #remember(spec: RunSpec, { ended }: Box, lease: OpenLease | null): void {
+    const live = { spec, ended };
+    this.#live.add(live);
+    const forget = (): void => {
+      this.#live.delete(live);
+      lease?.release();
+    };
+    ended.then(forget, forget);
+  }
+
+  /** Ends the proxies: what they let through was for the old grants. */
+  grantsChanged(): void {
+    this.#proxies?.dropAll();
   }
 
   /** Whether a box that may write there has not ended yet, though it may have answered. */
@@ -97,8 +133,29 @@ export class SandboxRuntime implements Runtime {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopping.abort();
     await Promise.all([...this.#live].map(({ ended }) => ended));
+    await this.#proxies?.[Symbol.asyncDispose]();
     await this.#launcher[Symbol.asyncDispose]();
   }
+}
+
+/** What a box's time has to suffice for beside the fetch itself: its start and its answer. */
+const FETCH_MARGIN_MS = 2_000;
+/** Of a short time, this part of it at most. */
+const FETCH_MARGIN_PART = 4;
+
+function fetchLimitMs(limitMs: number): number {
+  return limitMs - Math.min(FETCH_MARGIN_MS, Math.floor(limitMs / FETCH_MARGIN_PART));
+}
+
+/** Proxies whose boxes are of the same kind as the tools'; `parent` is where their directories are made. */
+export function openProxies(launcher: EgressLauncher, config: RunnerConfig, parent: AbsPath): EgressProxies {
+  // The last call that it serves may start when it is as old as it gets.
+  const lifeMs = MAX_AGE_MS + config.http_fetch_ms;
+  return new EgressProxies({
+    parent,
+    launch: (directory, hosts) => launcher.launchProxy({ directory, hosts }, lifeMs),
+    idleMs: config.egress_idle_ms,
+  });
 }
 
 /** A folder that can't be looked into could hold what has to be hidden: then nothing runs. */

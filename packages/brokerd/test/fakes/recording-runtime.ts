@@ -10,6 +10,8 @@ export class RecordingRuntime implements Runtime {
   readonly image = null;
   readonly runs: RunSpec[] = [];
   running = 0;
+  /** How often it was told that the grants have changed. */
+  grantChanges = 0;
   /** Paths that a box which has answered may write still. */
   lingering: readonly AbsPath[] = [];
   /** What becomes of a run. */
@@ -27,6 +29,10 @@ export class RecordingRuntime implements Runtime {
 
   mayWrite(path: AbsPath): boolean {
     return this.lingering.some((at) => holdsPath(at, path) || holdsPath(path, at));
+  }
+
+  grantsChanged(): void {
+    this.grantChanges++;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
+import { findCurlProblem } from "../../src/runner/bubblewrap/fetch-needs.ts";
 import { openRuntime } from "../../src/runner/open-runtime.ts";
 import { askHost } from "../../src/runner/podman/podman-host.ts";
 import { buildRunSpec } from "../../src/runner/run-spec.ts";
@@ -17,6 +18,7 @@ interface FakePodman {
   readonly image?: string;
   readonly run?: string;
   readonly leftovers?: string;
+  readonly network?: string;
 }
 
 /** A podman that is a script: what each of its commands does. Its calls are in `calls`. */
@@ -28,6 +30,7 @@ echo "$@" >> ${folder.at("calls")}
 case "$*" in
   info*) ${info} ;;
   "image inspect"*) ${fake.image ?? `echo ${IMAGE.slice(7)}`} ;;
+  "network exists"*) ${fake.network ?? "exit 1"} ;;
   ps*) ${fake.leftovers ?? ":"} ;;
   *" run "*|run*) ${fake.run ?? "exit 126"} ;;
 esac
@@ -124,6 +127,42 @@ test("podman without its image, or without a profile to build the filter on, ref
   assert.match(await refusal(folder, config), /"a\\u001b\[31m\\u000ab".*#podman-unusable$/u);
 });
 
+test("a network for proxies that podman doesn't have refuses at start", async () => {
+  using folder = temporaryFolder();
+  const opened = (egress_network: string | null, fake: FakePodman = {}): Promise<string> =>
+    refusal(folder, { runtime: "podman", podman: fakePodman(folder, fake), image: IMAGE, egress_network });
+  for (const missing of ["web", "web:ip=10.0.0.1", "web,other", "ns:/run/netns/nonexistent", `ns:${folder.at("none")}`]) {
+    assert.match(await opened(missing), /^runner\.egress_network ".*#egress-network$/u, missing);
+  }
+  assert.match(await opened("web"), /podman has no such network/u);
+  // These go on, to the next thing that is wrong here.
+  for (const known of [null, "bridge", "host", "pasta", "slirp4netns:mtu=1500", `ns:${folder.path}`]) {
+    assert.match(await opened(known), /#podman-unusable$/u, known ?? "");
+  }
+  const asked = readFileSync(folder.at("calls"), "utf8");
+  assert.match(asked, /^network exists web$/mu);
+  assert.doesNotMatch(asked, /network exists (?:bridge|host|pasta)/u);
+  assert.match(await opened("web,other:mtu=1", { network: ":" }), /#podman-unusable$/u);
+  assert.match(readFileSync(folder.at("calls"), "utf8"), /^network exists other$/mu);
+});
+
+test("findCurlProblem() takes a curl that can go out by a Unix socket, and says what is wrong with another", async () => {
+  using folder = temporaryFolder();
+  const problemOf = (says: string): Promise<string | null> => {
+    writeFileSync(folder.at("curl"), `#!/bin/sh\n${says}\n`, { mode: 0o755 });
+    return findCurlProblem(folder.at("curl"));
+  };
+  for (const version of ["7.84.0", "7.88.1", "8.0.0", "10.1.0"]) {
+    assert.equal(await problemOf(`echo 'curl ${version} (x86_64-pc-linux-gnu) libcurl/${version}'`), null);
+  }
+  for (const version of ["7.83.9", "6.99.0"])
+    assert.match((await problemOf(`echo 'curl ${version} x'`)) ?? "", /is version [67]\.\d+,/u);
+  for (const says of ["echo wget 9.0", "echo curl 8.0.0 x; exit 1", ":"]) {
+    assert.match((await problemOf(says)) ?? "", /doesn't say its version$/u);
+  }
+  assert.match((await findCurlProblem(folder.at("none"))) ?? "", /none: not found$/u);
+});
+
 test("podman is tried with its own choice of runtime, then with runc, and refuses when neither can run a box", async () => {
   using folder = temporaryFolder();
   const config = { runtime: "podman", podman: fakePodman(folder, { run: "echo no cgroups >&2; exit 126" }), image: IMAGE };
@@ -131,10 +170,10 @@ test("podman is tried with its own choice of runtime, then with runc, and refuse
   const runs = (): readonly string[] =>
     readFileSync(folder.at("calls"), "utf8")
       .split("\n")
-      .filter((line) => / ?run --rm/u.test(line));
+      .filter((line) => / ?run --interactive/u.test(line));
   assert.deepEqual(
     runs().map((line) => line.slice(0, 14)),
-    ["run --rm --int", "--runtime=runc"],
+    ["run --interact", "--runtime=runc"],
   );
   assert.match(await refusal(folder, { ...config, oci_runtime: "kata" }), /"kata: exit status 126/u);
   assert.equal(runs().length, 3);

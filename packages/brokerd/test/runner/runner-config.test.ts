@@ -10,6 +10,8 @@ test("RunnerConfig has these defaults", () => {
     podman: "podman",
     oci_runtime: null,
     image: null,
+    egress_network: null,
+    egress_idle_ms: 60_000,
     bubblewrap: "bwrap",
     toolkit: null,
     output_cap: 1_048_576,
@@ -29,6 +31,8 @@ test("RunnerConfig refuses zero limits, images by tag, programs that look like o
   const digest = "a".repeat(64);
   const good = [
     { image: `sha256:${digest}` },
+    { egress_network: "slirp4netns:mtu=1500,cidr=10.9.0.0/24" },
+    { egress_network: "ns:/run/netns/web" },
     { image: `localhost/boxmaker-tools@sha256:${digest}` },
     { memory: "64m" },
     { oci_runtime: "/usr/bin/runsc" },
@@ -55,6 +59,13 @@ test("RunnerConfig refuses zero limits, images by tag, programs that look like o
     { limits: "none" },
     { toolkit: "relative" },
     { egress: true },
+    { egress_network: "none" },
+    { egress_network: "container:abc" },
+    { egress_network: "" },
+    { egress_network: "--privileged" },
+    { egress_network: "a b" },
+    { egress_idle_ms: 0 },
+    { egress_idle_ms: 3_600_001 },
   ];
   for (const keys of bad) assert.ok(!RunnerConfig.safeParse({ runtime: "podman", ...keys }).success, JSON.stringify(keys));
   assert.ok(!RunnerConfig.safeParse({ runtime: "docker" }).success);

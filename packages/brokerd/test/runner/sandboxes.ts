@@ -15,14 +15,17 @@ function isThere(program: string, ...args: readonly string[]): boolean {
   return spawnSync(program, args, { stdio: "ignore" }).status === 0;
 }
 
-/** The tools image with this toolkit in it; built where there is none, which takes some 20 seconds. */
+/** The tools image with this toolkit in it, by a name of the tests' own; built where there is none, which takes some 20 seconds. */
 function toolsImage(): string {
-  const name = `localhost/boxmaker-tools:${sha256(readFileSync(TOOLKIT)).slice(0, 16)}`;
+  const name = `localhost/boxmaker-test-tools:${sha256(readFileSync(TOOLKIT)).slice(0, 16)}`;
   const found = spawnSync("podman", ["image", "inspect", "--format={{.Id}}", name], { encoding: "utf8" });
   if (found.status === 0) return `sha256:${found.stdout.trim().replace("sha256:", "")}`;
   const built = spawnSync(process.execPath, BUILD, { encoding: "utf8" });
   if (built.status !== 0) throw new Error(`expected to build the tools image: ${built.stderr}`);
-  return built.stdout.trim();
+  const id = built.stdout.trim();
+  const tagged = spawnSync("podman", ["tag", id.replace("sha256:", ""), name], { encoding: "utf8" });
+  if (tagged.status !== 0) throw new Error(`expected to name the tools image: ${tagged.stderr}`);
+  return id;
 }
 
 export interface Sandbox {

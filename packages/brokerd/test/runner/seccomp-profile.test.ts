@@ -21,8 +21,11 @@ const SMALL = {
   ],
 };
 
-function harden(profile: unknown): { readonly archMap: readonly object[]; readonly syscalls: readonly Rule[] } {
-  const hardened = hardenProfile(Buffer.from(JSON.stringify(profile)));
+function harden(
+  profile: unknown,
+  unixSockets: boolean = false,
+): { readonly archMap: readonly object[]; readonly syscalls: readonly Rule[] } {
+  const hardened = hardenProfile(Buffer.from(JSON.stringify(profile)), { unixSockets });
   assert.ok(hardened.kind === "ok");
   return JSON.parse(hardened.value) as ReturnType<typeof harden>;
 }
@@ -83,9 +86,22 @@ for (const [name, profile] of profiles) {
   });
 }
 
+test("hardenProfile() lets boxes that talk by a proxy's socket have Unix sockets, and changes nothing else for them", () => {
+  const isUnix = ({ names, args }: Rule): boolean => names.includes("socket") && args?.[0]?.valueTwo === 1;
+  const [forEgress, other] = [harden(SMALL, true).syscalls, harden(SMALL).syscalls];
+  assert.deepEqual(
+    [forEgress, other].map((rules) => rules.filter(isUnix).map(({ action }) => action)),
+    [["SCMP_ACT_ALLOW"], ["SCMP_ACT_ERRNO"]],
+  );
+  assert.deepEqual(
+    forEgress.filter((rule) => !isUnix(rule)),
+    other.filter((rule) => !isUnix(rule)),
+  );
+});
+
 test("hardenProfile() refuses what is no profile that denies by default", () => {
   for (const bad of [{}, { ...SMALL, defaultAction: "SCMP_ACT_ALLOW" }, { ...SMALL, syscalls: [{ names: "all" }] }, []]) {
-    assert.equal(hardenProfile(Buffer.from(JSON.stringify(bad))).kind, "invalid");
+    assert.equal(hardenProfile(Buffer.from(JSON.stringify(bad)), { unixSockets: false }).kind, "invalid");
   }
-  assert.equal(hardenProfile(Buffer.from("not JSON")).kind, "invalid");
+  assert.equal(hardenProfile(Buffer.from("not JSON"), { unixSockets: true }).kind, "invalid");
 });

@@ -13,8 +13,8 @@ const EACCES = 0x5000d;
 const ENOSYS = 0x50026;
 const MOST_INSTRUCTIONS = 4096;
 
-function programOf(arch: string): Buffer {
-  const program = seccompProgram(arch);
+function programOf(arch: string, unixSockets: boolean = false): Buffer {
+  const program = seccompProgram(arch, { unixSockets });
   assert.ok(program !== undefined);
   return program;
 }
@@ -39,6 +39,25 @@ for (const arch of ["x64", "arm64"] as const) {
     assert.equal(ask(arch, "socket", 0xffff_ffff_0000_0001n, 1, 0), EACCES);
     for (const family of [0, 3, 17, 38, 40, 44]) assert.equal(ask(arch, "socket", family, 3, 0), EACCES);
     assert.equal(ask(arch, "socket", 16, 3, 9), EACCES);
+  });
+
+  test(`the filter for ${arch} lets a box that talks by a proxy's socket have Unix sockets, and is the same otherwise`, () => {
+    const { audit, numbers } = MACHINES.get(arch) ?? assert.fail();
+    const { socket = assert.fail(), socketpair = assert.fail() } = numbers;
+    const [forEgress, other] = [programOf(arch, true), programOf(arch)];
+    const both = (number: number, ...args: readonly number[]): readonly [number, number] => {
+      const call = { audit, number, args: args.map(BigInt) };
+      return [runFilter(forEgress, call), runFilter(other, call)];
+    };
+    assert.deepEqual(both(socket, 1, 1, 0), [ALLOW, EACCES]);
+    for (const family of [0, 3, 17, 38, 40, 44]) assert.deepEqual(both(socket, family, 3, 0), [EACCES, EACCES]);
+    assert.deepEqual(both(socket, 16, 3, 9), [EACCES, EACCES]);
+    assert.deepEqual(both(socketpair, 1, 2), [EACCES, EACCES]);
+    for (const number of Object.values(numbers)) {
+      if (number === socket) continue;
+      const [here, there] = both(number, 0o6777, 0o6777, 0o6777, 0o6777);
+      assert.equal(here, there);
+    }
   });
 
   test(`the filter for ${arch} lets a box have pairs that stay connected, and no others`, () => {
@@ -95,7 +114,7 @@ test("the filter refuses set-id modes in the old calls that only x86-64 has", ()
 });
 
 test("there is no filter for machines whose system calls aren't known", () => {
-  assert.equal(seccompProgram("riscv64"), undefined);
+  assert.equal(seccompProgram("riscv64", { unixSockets: false }), undefined);
 });
 
 test("the system call numbers are the kernel's", (t) => {

@@ -1,5 +1,6 @@
 /** bubblewrap's command line, as a function of what brokerd knows: nothing that a model wrote is among it. */
 import type { AbsPath } from "@boxmaker/proto";
+import { type BoxContents, EGRESS_DIRECTORY, type ProxyContents, proxyCommand } from "../box-contents.ts";
 import type { Layer } from "../layers.ts";
 
 /** How a top-level directory of the host's system is there: as itself, or as a link into /usr. */
@@ -15,6 +16,14 @@ export interface BubblewrapBoxes {
   readonly emptyFile: AbsPath;
   /** Where the device nodes come from. */
   readonly devices: AbsPath;
+  /** Where curl looks for the certificates that it trusts, and which files of the host those are: for boxes that fetch. */
+  readonly certificates: readonly HostFile[];
+}
+
+/** A file of the host that a box has under the name that programs look for; on the host that name may be a link. */
+export interface HostFile {
+  readonly path: AbsPath;
+  readonly source: AbsPath;
 }
 
 /** The descriptor on which the system call filter comes. */
@@ -56,13 +65,47 @@ function mount({ kind, path }: Layer, emptyFile: AbsPath): readonly string[] {
   }
 }
 
-/** bubblewrap and the box's program. Its mounts are nosuid and nodev by themselves. */
-export function boxArguments(
-  { node, toolkit, system: directories, emptyFile, devices }: BubblewrapBoxes,
-  layers: readonly Layer[],
+/** The command line of one tool's box, after bubblewrap itself. Its mounts are nosuid and nodev by themselves. */
+export function boxArguments(boxes: BubblewrapBoxes, { layers, egress }: BoxContents): readonly string[] {
+  return [
+    ...confinement(boxes, false),
+    ...layers.flatMap((layer) => mount(layer, boxes.emptyFile)),
+    ...(egress === null ? [] : ["--ro-bind", egress, EGRESS_DIRECTORY, ...boxes.certificates.flatMap(hostFile)]),
+    ...INNER_COMMAND,
+  ];
+}
+
+/**
+ * The command line of one proxy's box: a tool's box, but on the host's network. `resolver` says which name servers there are; null
+ * where the host has no such file.
+ */
+export function proxyArguments(
+  boxes: BubblewrapBoxes,
+  { directory, hosts }: ProxyContents,
+  resolver: HostFile | null,
 ): readonly string[] {
   return [
+    ...confinement(boxes, true),
+    "--bind",
+    directory,
+    EGRESS_DIRECTORY,
+    ...(resolver === null ? [] : hostFile(resolver)),
+    ...INNER_COMMAND,
+    ...proxyCommand(hosts),
+  ];
+}
+
+function hostFile({ path, source }: HostFile): readonly string[] {
+  return ["--ro-bind", source, path];
+}
+
+const INNER_COMMAND = ["--remount-ro", "/", "--chdir", "/", "--", NODE, TOOLKIT] as const;
+
+/** What holds every box of ours, whatever is in it. */
+function confinement({ node, toolkit, system: directories, devices }: BubblewrapBoxes, sharesNetwork: boolean): readonly string[] {
+  return [
     "--unshare-all",
+    ...(sharesNetwork ? ["--share-net"] : []),
     "--die-with-parent",
     "--new-session",
     "--cap-drop",
@@ -103,14 +146,6 @@ export function boxArguments(
     NODE,
     "--ro-bind",
     toolkit,
-    TOOLKIT,
-    ...layers.flatMap((layer) => mount(layer, emptyFile)),
-    "--remount-ro",
-    "/",
-    "--chdir",
-    "/",
-    "--",
-    NODE,
     TOOLKIT,
   ];
 }

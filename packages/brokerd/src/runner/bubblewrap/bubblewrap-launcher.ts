@@ -1,10 +1,11 @@
 /** Boxes made by bubblewrap: the host's /usr read-only, a process that dies with brokerd. */
 import type { Launch } from "../box-child.ts";
+import type { BoxContents, ProxyContents } from "../box-contents.ts";
 import { hostEnvironment } from "../host-command.ts";
-import type { Layer } from "../layers.ts";
+import type { RunSpec } from "../run-spec.ts";
 import type { RunOutcome } from "../runtime.ts";
-import type { Launcher } from "../sandbox-runtime.ts";
-import { type BubblewrapBoxes, boxArguments } from "./bubblewrap-arguments.ts";
+import type { EgressLauncher } from "../sandbox-runtime.ts";
+import { type BubblewrapBoxes, boxArguments, type HostFile, proxyArguments } from "./bubblewrap-arguments.ts";
 
 /** How a bubblewrap box is wrapped on the outside: programs that set limits and then become bubblewrap. */
 export interface BubblewrapSetup {
@@ -12,9 +13,15 @@ export interface BubblewrapSetup {
   readonly command: readonly [string, ...string[]];
   readonly boxes: BubblewrapBoxes;
   readonly filter: Buffer;
+  /** For boxes that talk by the proxy's socket. */
+  readonly egressFilter: Buffer;
+  /** Finds the file that says which name servers there are: at each start of a proxy, since it may be replaced at any time. */
+  readonly findResolver: () => HostFile | null;
+  /** Why the curl of this machine can't fetch, or null where it can. */
+  readonly curlProblem: string | null;
 }
 
-export class BubblewrapLauncher implements Launcher {
+export class BubblewrapLauncher implements EgressLauncher {
   readonly name = "bubblewrap";
   readonly image = null;
   readonly #setup: BubblewrapSetup;
@@ -23,16 +30,27 @@ export class BubblewrapLauncher implements Launcher {
     this.#setup = setup;
   }
 
-  refuse(): RunOutcome | undefined {
-    return undefined;
+  refuse({ request }: RunSpec): RunOutcome | undefined {
+    const { curlProblem } = this.#setup;
+    if (request.tool !== "http_fetch" || curlProblem === null) return undefined;
+    return { kind: "error", code: "no_curl", detail: curlProblem };
   }
 
-  launch(layers: readonly Layer[]): Launch {
-    const { command, boxes, filter } = this.#setup;
-    const [program, ...args] = command;
+  launch(contents: BoxContents): Launch {
+    const { boxes, filter, egressFilter } = this.#setup;
+    return this.#launch(boxArguments(boxes, contents), contents.egress === null ? filter : egressFilter);
+  }
+
+  launchProxy(contents: ProxyContents): Launch {
+    const { boxes, egressFilter, findResolver } = this.#setup;
+    return this.#launch(proxyArguments(boxes, contents, findResolver()), egressFilter);
+  }
+
+  #launch(boxed: readonly string[], filter: Buffer): Launch {
+    const [program, ...args] = this.#setup.command;
     return {
       program,
-      args: [...args, ...boxArguments(boxes, layers)],
+      args: [...args, ...boxed],
       environment: hostEnvironment(),
       filter,
       reportsChild: true,

@@ -12,6 +12,7 @@ import {
   SOCKET_TYPE_MASK,
   TERMINAL_INJECTION,
   UNAVAILABLE,
+  UNIX_FAMILY,
 } from "../seccomp-policy.ts";
 import { type FilterMachine, isKnownCall, MACHINES, type SystemCall } from "./system-calls.ts";
 
@@ -74,7 +75,7 @@ function allowValues(values: readonly number[]): readonly Instruction[] {
 }
 
 /** What is done about one call: each list ends in a return. */
-function blocks(): ReadonlyMap<SystemCall, readonly Instruction[]> {
+function blocks(unixSockets: boolean): ReadonlyMap<SystemCall, readonly Instruction[]> {
   const found = new Map<SystemCall, readonly Instruction[]>();
   for (const call of UNAVAILABLE) found.set(call, [returnErrno(ENOSYS)]);
   for (const call of REFUSED) found.set(call, [returnErrno(EPERM)]);
@@ -85,7 +86,7 @@ function blocks(): ReadonlyMap<SystemCall, readonly Instruction[]> {
     const makes = [loadArgument(flags), instruction(JUMP_ANY_BIT, CREATING_FLAGS, 1, 0), ALLOWED];
     if (isKnownCall(call)) found.set(call, [...makes, loadArgument(mode), ...refuseBits(SET_ID_BITS)]);
   }
-  const families = allowValues(Object.values(SOCKET_FAMILIES));
+  const families = allowValues([...Object.values(SOCKET_FAMILIES), ...(unixSockets ? [UNIX_FAMILY] : [])]);
   const netlink = [instruction(JUMP_EQUAL, NETLINK.family, 0, 3), loadArgument(2), ...allowValues([NETLINK.protocol])];
   found.set("socket", [loadArgument(0), ...families, ...netlink, returnErrno(EACCES)]);
   const types = allowValues(Object.values(PAIR_TYPES));
@@ -95,10 +96,10 @@ function blocks(): ReadonlyMap<SystemCall, readonly Instruction[]> {
   return found;
 }
 
-function assemble({ audit, hasX32, numbers }: FilterMachine): readonly Instruction[] {
+function assemble({ audit, hasX32, numbers }: FilterMachine, unixSockets: boolean): readonly Instruction[] {
   const killOthers = [instruction(LOAD, MACHINE_OFFSET), instruction(JUMP_EQUAL, audit, 1, 0), instruction(RETURN, KILL_PROCESS)];
   const killX32 = hasX32 ? [instruction(JUMP_AT_LEAST, X32_BIT, 0, 1), instruction(RETURN, KILL_PROCESS)] : [];
-  const rules = [...blocks()].flatMap(([call, block]) => {
+  const rules = [...blocks(unixSockets)].flatMap(([call, block]) => {
     const number = numbers[call];
     return number === undefined ? [] : [instruction(JUMP_EQUAL, number, 0, block.length), ...block];
   });
@@ -110,12 +111,13 @@ const INSTRUCTION_BYTES = 8;
 /**
  * The program for a machine (`process.arch`), or undefined where its system calls aren't known: then no box may be started.
  *
- * Everything but what seccomp-policy.ts names is allowed; calls of any other ABI kill the process.
+ * Everything but what seccomp-policy.ts names is allowed; calls of any other ABI kill the process. `unixSockets`
+ * allows those: for boxes that talk by a proxy's socket, in which no other can be reached by a path.
  */
-export function seccompProgram(arch: string): Buffer | undefined {
+export function seccompProgram(arch: string, { unixSockets }: { readonly unixSockets: boolean }): Buffer | undefined {
   const machine = MACHINES.get(arch);
   if (machine === undefined) return undefined;
-  const instructions = assemble(machine);
+  const instructions = assemble(machine, unixSockets);
   const program = Buffer.alloc(instructions.length * INSTRUCTION_BYTES);
   for (const [index, { code, whenTrue, whenFalse, value }] of instructions.entries()) {
     const offset = index * INSTRUCTION_BYTES;

@@ -1,5 +1,6 @@
 /** podman's command lines, as functions of what brokerd knows: nothing that a model wrote is among it. */
 import type { AbsPath } from "@boxmaker/proto";
+import { type BoxContents, EGRESS_DIRECTORY, type ProxyContents, proxyCommand } from "../box-contents.ts";
 import type { Layer } from "../layers.ts";
 
 /** Where the tools image has its program. */
@@ -16,6 +17,10 @@ export interface PodmanBoxes {
   /** Null where the machine can't enforce them and the owner said that this is all right. */
   readonly limits: { readonly memory: string; readonly pids: number } | null;
   readonly seccompProfile: AbsPath;
+  /** For boxes that talk by the proxy's socket. */
+  readonly egressProfile: AbsPath;
+  /** The network of the proxies; null: podman's own choice. */
+  readonly egressNetwork: string | null;
   readonly emptyFile: AbsPath;
 }
 
@@ -48,18 +53,57 @@ function mount({ kind, path }: Layer, emptyFile: AbsPath): string {
   }
 }
 
-/** `podman run` of one box. */
-export function runArguments(boxes: PodmanBoxes, name: string, layers: readonly Layer[], limitMs: number): readonly string[] {
-  const { instance, image, ociRuntime, user, limits, seccompProfile, emptyFile } = boxes;
+/** `podman run` of one tool's box. */
+export function runArguments(
+  boxes: PodmanBoxes,
+  name: string,
+  { layers, egress }: BoxContents,
+  limitMs: number,
+): readonly string[] {
   return [
-    ...globalArguments(ociRuntime),
+    ...globalArguments(boxes.ociRuntime),
     "run",
-    "--rm",
     "--interactive",
+    "--network=none",
+    ...confinement(boxes, name, egress === null ? boxes.seccompProfile : boxes.egressProfile, limitMs),
+    ...layers.map((layer) => mount(layer, boxes.emptyFile)),
+    ...(egress === null ? [] : [bind(egress, EGRESS_DIRECTORY, "ro,nosuid,nodev,noexec")]),
+    boxes.image,
+    ...IMAGE_COMMAND,
+  ];
+}
+
+/** `podman run` of one proxy's box: a tool's box but for its network, and for the socket that it makes. */
+export function proxyArguments(
+  boxes: PodmanBoxes,
+  name: string,
+  { directory, hosts }: ProxyContents,
+  limitMs: number,
+): readonly string[] {
+  return [
+    ...globalArguments(boxes.ociRuntime),
+    "run",
+    ...(boxes.egressNetwork === null ? [] : [`--network=${boxes.egressNetwork}`]),
+    ...confinement(boxes, name, boxes.egressProfile, limitMs),
+    bind(directory, EGRESS_DIRECTORY, "nosuid,nodev,noexec"),
+    boxes.image,
+    ...IMAGE_COMMAND,
+    ...proxyCommand(hosts),
+  ];
+}
+
+/** What holds every box of ours, whatever is in it. */
+function confinement(
+  { instance, user, limits }: PodmanBoxes,
+  name: string,
+  seccompProfile: AbsPath,
+  limitMs: number,
+): readonly string[] {
+  return [
+    "--rm",
     "--pull=never",
     `--name=${name}`,
     `--label=boxmaker=${instance}`,
-    "--network=none",
     "--read-only",
     "--read-only-tmpfs=false",
     "--tmpfs=/tmp:rw,notmpcopyup,size=64m,nosuid,nodev,noexec,mode=1777",
@@ -86,9 +130,6 @@ export function runArguments(boxes: PodmanBoxes, name: string, layers: readonly 
     "--systemd=false",
     `--timeout=${Math.ceil(limitMs / 1000) + BACKSTOP_SECONDS}`,
     "--workdir=/",
-    ...layers.map((layer) => mount(layer, emptyFile)),
-    image,
-    ...IMAGE_COMMAND,
   ];
 }
 

@@ -1,4 +1,5 @@
 /** What podman says about itself and about the image: asked once, at the start. */
+import { access } from "node:fs/promises";
 import { AbsPath } from "@boxmaker/proto";
 import { z } from "zod";
 import { type CommandResult, runCommand } from "../host-command.ts";
@@ -81,4 +82,30 @@ export async function askImage(podman: string, reference: string): Promise<Asked
   return /^[0-9a-f]{64}$/u.test(id)
     ? { kind: "ok", value: `sha256:${id}` }
     : { kind: "failed", problem: "its id is of no known form" };
+}
+
+/** Networks that podman makes by itself, and one that is a place of the host. */
+const OWN_NETWORK = /^(?:bridge|host|pasta|private|slirp4netns)(?:$|:)/u;
+const NAMESPACE = /^ns:(?<path>.*)$/u;
+
+/** Why proxies can't have this network, or nothing where they can. Null is podman's own choice. */
+export async function findNetworkProblem(podman: string, network: string | null): Promise<string | undefined> {
+  if (network === null || OWN_NETWORK.test(network)) return undefined;
+  const place = NAMESPACE.exec(network)?.groups?.["path"];
+  if (place !== undefined) {
+    try {
+      await access(place);
+      return undefined;
+    } catch {
+      // Whatever the reason is, podman couldn't join it either.
+      return "there is no such network namespace";
+    }
+  }
+  const names = network.replace(/:.*$/u, "").split(",");
+  for (const name of names) {
+    const result = await runCommand(podman, ["network", "exists", name], DEADLINE_MS);
+    if (result.kind === "failed") return result.problem;
+    if (result.status !== 0) return "podman has no such network";
+  }
+  return undefined;
 }

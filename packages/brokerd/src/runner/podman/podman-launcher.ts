@@ -1,16 +1,23 @@
 /** Boxes as podman containers: one per call, named, labelled, and gone when the call is over. */
 import { randomBytes } from "node:crypto";
 import type { Launch } from "../box-child.ts";
+import type { BoxContents, ProxyContents } from "../box-contents.ts";
 import { hostEnvironment, runCommand } from "../host-command.ts";
-import type { Layer } from "../layers.ts";
 import type { RunOutcome } from "../runtime.ts";
-import type { Launcher } from "../sandbox-runtime.ts";
-import { killArguments, leftoverArguments, type PodmanBoxes, removeArguments, runArguments } from "./podman-arguments.ts";
+import type { EgressLauncher } from "../sandbox-runtime.ts";
+import {
+  killArguments,
+  leftoverArguments,
+  type PodmanBoxes,
+  proxyArguments,
+  removeArguments,
+  runArguments,
+} from "./podman-arguments.ts";
 
 const STOP_DEADLINE_MS = 10_000;
 const SWEEP_DEADLINE_MS = 60_000;
 
-export class PodmanLauncher implements Launcher {
+export class PodmanLauncher implements EgressLauncher {
   readonly name = "podman";
   readonly image: string;
   readonly #podman: string;
@@ -28,11 +35,24 @@ export class PodmanLauncher implements Launcher {
     return undefined;
   }
 
-  launch(layers: readonly Layer[], limitMs: number): Launch {
-    const name = `boxmaker-${this.#boxes.instance}-${randomBytes(8).toString("hex")}`;
+  launch(contents: BoxContents, limitMs: number): Launch {
+    const name = this.#newName();
+    return this.#launch(name, runArguments(this.#boxes, name, contents, limitMs));
+  }
+
+  launchProxy(contents: ProxyContents, limitMs: number): Launch {
+    const name = this.#newName();
+    return this.#launch(name, proxyArguments(this.#boxes, name, contents, limitMs));
+  }
+
+  #newName(): string {
+    return `boxmaker-${this.#boxes.instance}-${randomBytes(8).toString("hex")}`;
+  }
+
+  #launch(name: string, args: readonly string[]): Launch {
     return {
       program: this.#podman,
-      args: runArguments(this.#boxes, name, layers, limitMs),
+      args,
       environment: hostEnvironment(),
       filter: null,
       reportsChild: false,

@@ -60,11 +60,16 @@ function refuseSetId(name: string, index: number): readonly Rule[] {
   return [0o4000, 0o2000].map((bit) => rule(name, [{ index, mask: bit, equals: bit }], EPERM));
 }
 
-function ownRules(): readonly Rule[] {
+/** Unix sockets are refused plainly, or allowed. */
+function unixRule(allowed: boolean): Rule {
+  return rule("socket", [isInt(0, UNIX_FAMILY)], ...(allowed ? [] : [EACCES]));
+}
+
+function ownRules(unixSockets: boolean): readonly Rule[] {
   return [
     ...Object.values(SOCKET_FAMILIES).map((family) => rule("socket", [isInt(0, family)])),
     rule("socket", [isInt(0, NETLINK.family), isInt(2, NETLINK.protocol)]),
-    rule("socket", [isInt(0, UNIX_FAMILY)], EACCES),
+    unixRule(unixSockets),
     ...Object.values(PAIR_TYPES).map((type) => rule("socketpair", [{ index: 1, mask: SOCKET_TYPE_MASK, equals: type }])),
     ...Object.entries(MODE_ARGUMENT).flatMap(([name, index]) => [
       rule(name, [lacks(index, SET_ID_BITS)]),
@@ -92,10 +97,12 @@ const TAKEN_OVER: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Rewrites podman's default profile for boxes without a network: no Unix sockets, no set-id files, no namespaces or mounts, and no
+ * Rewrites podman's default profile for our boxes: no Unix sockets, no set-id files, no namespaces or mounts, and no
  * ABI but the machine's own (the sub-architectures would bring back every call under another number).
+ *
+ * `unixSockets` allows those: for boxes that talk by a proxy's socket, in which no other can be reached by a path.
  */
-export function hardenProfile(bytes: Uint8Array): Parsed<string> {
+export function hardenProfile(bytes: Uint8Array, { unixSockets }: { readonly unixSockets: boolean }): Parsed<string> {
   const parsed = parseJsonBytes(Profile, bytes);
   if (parsed.kind === "invalid") return parsed;
   const { archMap, syscalls } = parsed.value;
@@ -105,7 +112,7 @@ export function hardenProfile(bytes: Uint8Array): Parsed<string> {
   const profile = {
     ...parsed.value,
     archMap: archMap.map((entry) => ({ ...entry, subArchitectures: [] })),
-    syscalls: [...kept, ...ownRules()],
+    syscalls: [...kept, ...ownRules(unixSockets)],
   };
   return { kind: "ok", value: JSON.stringify(profile) };
 }

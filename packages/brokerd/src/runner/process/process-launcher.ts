@@ -1,7 +1,7 @@
 /** No sandbox: the toolkit as a child of brokerd, held by Node's permission model and by its own checks. File tools only. */
 import { holdsPath } from "@boxmaker/proto";
 import type { Launch } from "../box-child.ts";
-import type { Layer } from "../layers.ts";
+import type { BoxContents } from "../box-contents.ts";
 import type { RunSpec } from "../run-spec.ts";
 import type { RunOutcome } from "../runtime.ts";
 import type { Launcher } from "../sandbox-runtime.ts";
@@ -35,7 +35,7 @@ export class ProcessLauncher implements Launcher {
     return undefined;
   }
 
-  launch(layers: readonly Layer[]): Launch {
+  launch({ layers }: BoxContents): Launch {
     return {
       program: this.#boxes.node,
       args: processArguments(this.#boxes, layers),
