@@ -39,6 +39,10 @@ test("every command has help with an example", async () => {
     "audit show",
     "audit tail",
     "audit why",
+    "audit checkpoint",
+    "audit key",
+    "audit prove",
+    "audit check-proof",
     "why",
     "status",
   ];

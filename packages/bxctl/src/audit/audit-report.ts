@@ -1,6 +1,7 @@
 /** What `bxctl audit verify` prints. */
 import { type ChainHead, escapeText, type Listed, quoteText, type TallyLists, type TornLine, unreachable } from "@boxmaker/proto";
 import { jsonLine } from "../terminal/json-line.ts";
+import { phraseKeys } from "./checkpoint-claim.ts";
 
 /** A verified log. `torn` are the lines at its end that are no records yet. */
 export interface SoundLog {
@@ -47,9 +48,8 @@ function signedLines(signed: SignedPart, head: ChainHead): string[] {
         `note: ${LIMIT}; the checkpoint lies beside the log, so keep it somewhere else (bxctl audit checkpoint), and compare (--checkpoint)`,
       ];
     case "given": {
-      const by = signed.keys.length === 0 ? "whose signature wasn't checked (no --key)" : `signed by ${signed.keys.join(" and ")}`;
       return [
-        escapeText(`checkpoint: ${signed.size} records of ${signed.origin}, all there and unchanged, ${by}`),
+        escapeText(`checkpoint: ${signed.size} records of ${signed.origin}, all there and unchanged, ${phraseKeys(signed.keys)}`),
         "note: a checkpoint shows nothing of the records that came after it",
       ];
     }

@@ -33,9 +33,10 @@ export type ClaimReading =
   /** Status 2. */
   | { readonly kind: "usage"; readonly problem: string };
 
-/** Reads the claim of these flags; with keys only it is the newest checkpoint beside the log in `directory`. */
-export async function readClaim(directory: string, { checkpoint: path, key: words = [] }: ClaimFlags): Promise<ClaimReading> {
-  if (path === undefined && words.length === 0) return { kind: "none" };
+/** Reads public keys as they were typed. */
+export function readKeys(
+  words: readonly string[],
+): { readonly kind: "keys"; readonly keys: readonly VerifierKey[] } | Extract<ClaimReading, { kind: "usage" }> {
   const keys: VerifierKey[] = [];
   for (const word of words) {
     const reading = readVerifierKey(word.trim());
@@ -44,6 +45,20 @@ export async function readClaim(directory: string, { checkpoint: path, key: word
     }
     keys.push(reading.key);
   }
+  return { kind: "keys", keys };
+}
+
+/** Which of the given keys have signed, as a phrase: `signed by …`. */
+export function phraseKeys(keys: readonly string[]): string {
+  return keys.length === 0 ? "whose signature wasn't checked (no --key)" : `signed by ${keys.join(" and ")}`;
+}
+
+/** Reads the claim of these flags; with keys only it is the newest checkpoint beside the log in `directory`. */
+export async function readClaim(directory: string, { checkpoint: path, key: words = [] }: ClaimFlags): Promise<ClaimReading> {
+  if (path === undefined && words.length === 0) return { kind: "none" };
+  const given = readKeys(words);
+  if (given.kind === "usage") return given;
+  const { keys } = given;
   const found = path === undefined ? await readNewest(directory) : await readFrom(path);
   if (!("signed" in found)) return found;
   const { note, checkpoint } = found.signed;

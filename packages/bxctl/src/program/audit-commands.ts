@@ -81,6 +81,20 @@ export function addAuditCommands(line: CommandLine): void {
       line.finish(await proveRecord({ directory: line.placesOf(command).audit, json, ...(await line.screens()) }, record));
     });
 
+  line
+    .add(
+      audit,
+      "check-proof <proof> <record>",
+      "whether such a proof shows this record, whose line is in a file: needs no log",
+      'bxctl audit check-proof 41.tlog-proof 41.json --key "$(cat kept.key)"',
+    )
+    .option("--key <key>", "the public key that has to have signed it; may be given again", collect, [])
+    .option("--json", "one line of JSON")
+    .action(async (proof: string, record: string, { json = false, key }: VerifyFlags) => {
+      const { checkProof } = await import("../audit/check-proof.ts");
+      line.finish(await checkProof({ json, ...(await line.screens()) }, { proof, record, key }));
+    });
+
   withFilters(line.add(audit, "show", "the log, read from disk, a line a record", "bxctl audit show --denied --since 7d")).action(
     async ({ json = false, ...flags }: ShowFlags, command: Command) => {
       const { showRecords } = await import("../audit/show-records.ts");
