@@ -14,6 +14,18 @@ export function median(values: readonly number[]): number {
 }
 
 /**
+ * The smallest of `values` that at least this share of them doesn't exceed.
+ *
+ * @param share more than 0 and at most 1
+ * @throws {RangeError} when there are none
+ */
+export function quantile(values: readonly number[], share: number): number {
+  const value = values.toSorted((a, b) => a - b)[Math.ceil(share * values.length) - 1];
+  if (value === undefined) throw new RangeError("expected at least one value, and a share of more than 0");
+  return value;
+}
+
+/**
  * Runs the two in turn, `rounds` times after one round of warming up, so that a machine that gets slower slows both of them.
  *
  * @returns the median time of `subject` divided by that of `reference`

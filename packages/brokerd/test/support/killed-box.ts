@@ -30,7 +30,10 @@ runtime = "process"
 max_boxes = 2
 `;
 
-export type KilledBoxOptions = Pick<DaemonOptions, "program" | "environment">;
+export interface KilledBoxOptions extends Pick<DaemonOptions, "program" | "environment"> {
+  /** The toolkit, where it isn't beside the program. */
+  readonly toolkit?: string;
+}
 
 export class KilledBox implements AsyncDisposable {
   readonly files = new BoxFiles();
@@ -60,7 +63,7 @@ export class KilledBox implements AsyncDisposable {
 
   /** Starts brokerd, puts it under load, kills it at any moment, and looks at what it left. */
   async life(): Promise<void> {
-    await using daemon = Daemon.serve(this.files, CONFIG, this.#options);
+    await using daemon = this.#start();
     if (randomInt(EARLY_EVERY) === 0)
       await Promise.race([daemon.ready, new Promise((wake) => setTimeout(wake, randomInt(EARLY_MS)))]);
     else {
@@ -80,7 +83,7 @@ export class KilledBox implements AsyncDisposable {
 
   /** A last start and a clean stop: what is left then is the whole truth. */
   async finish(): Promise<void> {
-    await using daemon = Daemon.serve(this.files, CONFIG, this.#options);
+    await using daemon = this.#start();
     await daemon.ready;
     this.check.read(this.#tail.read());
     this.check.started();
@@ -93,6 +96,15 @@ export class KilledBox implements AsyncDisposable {
     this.check.checkActions();
   }
 
+  #start(): Daemon {
+    const { toolkit } = this.#options;
+    return Daemon.serve(
+      this.files,
+      toolkit === undefined ? CONFIG : `${CONFIG}toolkit = ${JSON.stringify(toolkit)}\n`,
+      this.#options,
+    );
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.files[Symbol.dispose]();
   }
@@ -100,7 +112,7 @@ export class KilledBox implements AsyncDisposable {
   async #loadUntilKilled(daemon: Daemon): Promise<void> {
     const talking = this.#next.map((_, index) => this.#talk(index));
     // Where the other sessions' calls are then is up to the machine, and all of it has to be right.
-    const enough = this.answers + randomInt(3 * LOAD_SESSIONS);
+    const enough = this.answers + randomInt(2 * LOAD_SESSIONS);
     while (this.answers < enough && !daemon.hasEnded) await once(this.#events, "answer");
     for (let turns = randomInt(20); turns > 0; turns--) await new Promise(setImmediate);
     daemon.kill("SIGKILL");
