@@ -1,15 +1,14 @@
 /** What brokerd signs, bxctl shows, proves and holds the log to: with a checkpoint that was kept elsewhere, a cut or a rewrite shows. */
 import assert from "node:assert/strict";
-import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { NO_BLOBS, openLog, sessionEvent, TempDirectory } from "../../packages/brokerd/test/audit/audit-fixture.ts";
 import { openSigned, refusedSigned, runSigned } from "../../packages/brokerd/test/audit/checkpoint-fixture.ts";
 import { FakeClock } from "../../packages/brokerd/test/fakes/fake-clock.ts";
 import type { AuditCommand } from "../../packages/bxctl/src/audit/audit-command.ts";
-import type { ClaimFlags } from "../../packages/bxctl/src/audit/checkpoint-claim.ts";
 import { proveRecord } from "../../packages/bxctl/src/audit/prove-record.ts";
-import { runVerify } from "../../packages/bxctl/src/audit/run-verify.ts";
+import { runVerify, type VerifyFlags } from "../../packages/bxctl/src/audit/run-verify.ts";
 import { showCheckpoint, showKey } from "../../packages/bxctl/src/audit/show-checkpoint.ts";
 import { memoryScreen } from "../../packages/bxctl/test/support/memory-stream.ts";
 import { canonicalJson, readRecordLine, sha256 } from "../../packages/proto/src/index.ts";
@@ -38,7 +37,7 @@ async function run(temp: TempDirectory, command: (command: AuditCommand) => Prom
   return { status, out: out.stream.text, err: err.stream.text };
 }
 
-function verify(temp: TempDirectory, flags: ClaimFlags = {}, json = false): Promise<Ran> {
+function verify(temp: TempDirectory, flags: VerifyFlags = {}, json = false): Promise<Ran> {
   return run(temp, (command) => runVerify(command, flags), json);
 }
 
@@ -259,7 +258,7 @@ test("a checkpoint that another key signed, an edited one, and words that are no
 test("verify --json is one line, whatever it comes to", async () => {
   using temp = new TempDirectory();
   const { checkpoint, key } = await keep(temp, 3);
-  const status = async (flags: ClaimFlags): Promise<unknown> => {
+  const status = async (flags: VerifyFlags): Promise<unknown> => {
     const { out } = await verify(temp, flags, true);
     assert.equal(out.indexOf("\n"), out.length - 1);
     const value: unknown = JSON.parse(out);
@@ -274,6 +273,41 @@ test("verify --json is one line, whatever it comes to", async () => {
   assert.equal(await status({ checkpoint }), "broken");
   writeFileSync(checkpoint, "");
   assert.equal(await status({ checkpoint }), "unsigned");
+});
+
+test("--max-age tells a log that is whole and older than that, and nothing of one that isn't", async () => {
+  using temp = new TempDirectory();
+  const { key } = await keep(temp, 3);
+  const { status, out } = await verify(temp, { key, maxAge: "9999-12-31" });
+  assert.equal(status, 1);
+  assert.match(
+    out,
+    /^audit: stale: the log is whole, but expected .+, found the last record of 2026-11-29T\S+Z and the last checkpoint of 2026-11-29; the records of the given checkpoint are all there; see docs\/runbook\.md#audit-stale\n$/u,
+  );
+  const json = JSON.parse((await verify(temp, { maxAge: "9999-12-31" }, true)).out) as { readonly status: string };
+  assert.equal(json.status, "stale");
+  const fresh = await verify(temp, { maxAge: "2026-11-29T00:00Z" });
+  assert.equal(fresh.status, 0, fresh.out);
+  const wrong = await verify(temp, { maxAge: "soon\u202e" });
+  assert.deepEqual([wrong.status, wrong.out], [2, ""]);
+  assert.match(wrong.err, /^bxctl: --max-age: "soon\\u202e" is no time: .+\n$/u);
+  writeLines(temp, lines(temp).slice(1));
+  assert.match((await verify(temp, { maxAge: "9999-12-31" })).out, /^audit: broken: /u);
+});
+
+test("verify lists days without a checkpoint between those that have one", async () => {
+  using temp = new TempDirectory();
+  await runSigned(temp, 3);
+  assert.doesNotMatch((await verify(temp)).out, /without a checkpoint/u);
+  const folder = temp.file("checkpoints");
+  for (const day of ["2026-11-26", "2026-11-27"]) copyFileSync(join(folder, NOTE), join(folder, `${day}.1.note`));
+  const { status, out } = await verify(temp);
+  assert.equal(status, 0, out);
+  assert.match(out, /^days without a checkpoint: 1\n {2}2026-11-28: brokerd didn't run, or they were taken away\n/mu);
+  writeFileSync(temp.file("2026-11-28.jsonl"), "");
+  assert.match((await verify(temp)).out, /^ {2}2026-11-28: brokerd didn't run, or they were taken away\n/mu);
+  const { gaps } = JSON.parse((await verify(temp, {}, true)).out) as { readonly gaps: unknown };
+  assert.deepEqual(gaps, { total: 1, first: [{ from: "2026-11-28", to: "2026-11-28", withRecords: 0 }] });
 });
 
 test("bxctl audit prove shows each record to somebody who has the public key and that record's line only", async () => {

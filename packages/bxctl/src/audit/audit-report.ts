@@ -2,6 +2,7 @@
 import { type ChainHead, escapeText, type Listed, quoteText, type TallyLists, type TornLine, unreachable } from "@boxmaker/proto";
 import { jsonLine } from "../terminal/json-line.ts";
 import { phraseKeys } from "./checkpoint-claim.ts";
+import type { DayGap } from "./log-age.ts";
 
 /** A verified log. `torn` are the lines at its end that are no records yet. */
 export interface SoundLog {
@@ -9,6 +10,8 @@ export interface SoundLog {
   readonly lists: TallyLists;
   readonly torn: readonly TornLine[];
   readonly signed: SignedPart;
+  /** Between days that have a checkpoint. */
+  readonly gaps: readonly DayGap[];
 }
 
 /**
@@ -29,6 +32,20 @@ function listLines<T>(title: string, { total, first }: Listed<T>, phrase: (item:
 
 function phraseSeq(seq: number): string {
   return `seq ${seq}`;
+}
+
+/** More aren't listed one by one. */
+const MAX_GAPS = 20;
+
+function listGaps(gaps: readonly DayGap[]): Listed<DayGap> {
+  return { total: gaps.length, first: gaps.slice(0, MAX_GAPS) };
+}
+
+function phraseGap({ from, to, withRecords }: DayGap): string {
+  const days = from === to ? from : `${from} to ${to}`;
+  // A crash within that minute leaves records of a day that has none.
+  const records = withRecords === 0 ? "" : `; days of these with records, which brokerd signs within a minute: ${withRecords}`;
+  return `${days}: brokerd didn't run, or they were taken away${records}`;
 }
 
 const LIMIT = "a hash chain alone can't show that its tail was cut off, nor that it was rewritten as a whole";
@@ -59,14 +76,15 @@ function signedLines(signed: SignedPart, head: ChainHead): string[] {
 }
 
 /** The same as one line of JSON. */
-export function reportSoundJson({ head, lists, torn, signed }: SoundLog): string {
+export function reportSoundJson({ head, lists, torn, signed, gaps }: SoundLog): string {
   const { seq, sha256, time } = head;
   const checkpoint = signed.kind === "chain_only" ? null : signed;
-  return jsonLine({ status: "ok", records: lists.records, head: { seq, sha256, time }, torn, lists, checkpoint });
+  const found = { records: lists.records, head: { seq, sha256, time }, torn, lists, checkpoint, gaps: listGaps(gaps) };
+  return jsonLine({ status: "ok", ...found });
 }
 
 /** The report of a sound log: one line that counts, the lists that aren't empty, and what a bare chain can't show. */
-export function reportSound({ head, lists, torn, signed }: SoundLog): string {
+export function reportSound({ head, lists, torn, signed, gaps }: SoundLog): string {
   const lines = [
     `audit: ok, ${lists.records} records`,
     ...listLines("torn tail", { total: torn.length, first: torn }, ({ file, line, bytes }) => {
@@ -90,6 +108,7 @@ export function reportSound({ head, lists, torn, signed }: SoundLog): string {
       lists.misnamedFiles,
       ({ file, time }) => `${quoteText(file)}: ${time}`,
     ),
+    ...listLines("days without a checkpoint", listGaps(gaps), phraseGap),
     ...headLines(head),
     ...signedLines(signed, head),
   ];

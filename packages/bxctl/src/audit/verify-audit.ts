@@ -1,11 +1,12 @@
 /** `bxctl audit verify`: is the log whole, and what does it leave open? Offline and read-only, also while brokerd writes. */
 import { lstat } from "node:fs/promises";
-import { readAuditEntries, readNewestCheckpoint } from "@boxmaker/edge/audit-files";
-import { escapeText, listLog, phraseBreak, quoteText } from "@boxmaker/proto";
+import { listDayCheckpoints, readAuditEntries, readNewestCheckpoint } from "@boxmaker/edge/audit-files";
+import { dayOf, escapeText, listLog, phraseBreak, quoteText, type Timestamp } from "@boxmaker/proto";
 import { jsonLine } from "../terminal/json-line.ts";
 import { reportSound, reportSoundJson, type SignedPart } from "./audit-report.ts";
 import type { CheckpointClaim } from "./checkpoint-claim.ts";
 import { compareNewest, type NewestComparison } from "./compare-newest.ts";
+import { gapsBetween, whyStale } from "./log-age.ts";
 import { verifyFiles } from "./verify-files.ts";
 
 /** What verifying came to, as a process ends: 0 sound, 1 broken or unreadable, 2 no such directory. */
@@ -31,6 +32,8 @@ export interface VerifyOptions {
   readonly claim?: CheckpointClaim | undefined;
   /** Writes one line of JSON instead of the report. */
   readonly json?: boolean;
+  /** Without a sign of life since then the log is stale. */
+  readonly oldest?: Timestamp | undefined;
 }
 
 /**
@@ -40,9 +43,9 @@ export interface VerifyOptions {
 export async function verifyAudit(
   directory: string,
   { write }: VerifyOutput,
-  { claim, json = false }: VerifyOptions = {},
+  { claim, json = false, oldest }: VerifyOptions = {},
 ): Promise<VerifyStatus> {
-  const fail = (status: "broken" | "differs" | "unreadable", problem: string): void => {
+  const fail = (status: "broken" | "differs" | "stale" | "unreadable", problem: string): void => {
     write(json ? jsonLine({ status, problem }) : `audit: ${problem}\n`);
   };
   const refuse = (problem: string): void => {
@@ -84,9 +87,17 @@ export async function verifyAudit(
       fail("differs", phraseDifference(beside.size, "newest checkpoint beside it", `${beside.found}${held}`));
       return 1;
     }
+    const signedDays = (await listDayCheckpoints(directory)).map(({ day }) => day);
+    const stale = oldest === undefined ? undefined : whyStale(end.head, signedDays, oldest);
+    if (stale !== undefined) {
+      fail("stale", `stale: the log is whole, but ${stale}${held}; see docs/runbook.md#audit-stale`);
+      return 1;
+    }
     const torn = end.kind === "torn" ? end.lines : [];
+    const recordedDays = files.filter(({ bytes }) => bytes > 0).map(({ name }) => dayOf(name));
+    const gaps = gapsBetween(signedDays, recordedDays);
     const report = json ? reportSoundJson : reportSound;
-    write(report({ head: end.head, lists, torn, signed: signedPart(claim, beside) }));
+    write(report({ head: end.head, lists, torn, signed: signedPart(claim, beside), gaps }));
     return 0;
   } catch (error) {
     // A log that can't be read whole hasn't been verified.

@@ -10,6 +10,7 @@ interface ShowFlags extends FilterFlags {
 
 interface VerifyFlags extends ClaimFlags {
   readonly json?: boolean;
+  readonly maxAge?: string;
 }
 
 function collect(value: string, before: readonly string[]): readonly string[] {
@@ -40,6 +41,7 @@ export function addAuditCommands(line: CommandLine): void {
       "a checkpoint that was kept somewhere else (without it, with --key: the newest one beside the log)",
     )
     .option("--key <key>", "the public key that has to have signed it; may be given again", collect, [])
+    .option("--max-age <span>", "stale, status 1, where neither a record nor a day's checkpoint is younger: 25h, 7d")
     .option("--json", "one line of JSON")
     .action(async ({ json = false, ...flags }: VerifyFlags, command: Command) => {
       const { runVerify } = await import("../audit/run-verify.ts");
