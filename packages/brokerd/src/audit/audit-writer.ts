@@ -64,9 +64,13 @@ export class AuditLog implements AsyncDisposable {
   readonly #parts: AuditLogParts;
   #seq: number;
   #lastHash: Hash32;
+  /** The last line, while its hash is still to be made. */
+  #unhashed: string | undefined;
   #lastFile: DayFileName | undefined;
   #file: DayFile | undefined;
   #waiting: Waiting[] = [];
+  /** Whether the last batch had more than one record. */
+  #isBusy = false;
   #isDraining = false;
   #drained: Promise<void> = Promise.resolve();
   #failure: AuditStoppedError | undefined;
@@ -86,7 +90,7 @@ export class AuditLog implements AsyncDisposable {
 
   /** The place of that record, for a snapshot of the state after it. */
   get mark(): LogMark {
-    return { seq: this.#seq, head: this.#lastHash };
+    return { seq: this.#seq, head: this.#hashOfLast() };
   }
 
   /** Whether an append has failed, or the log is closed. It never becomes false again. */
@@ -117,14 +121,14 @@ export class AuditLog implements AsyncDisposable {
     }
     const time = timestampFromMillis(this.#parts.clock.now());
     const seq = AuditSeq.parse(this.#seq + 1);
-    const { record, line } = encodeRecordLine({ seq, time, prev: this.#lastHash, event });
+    const { record, line } = encodeRecordLine({ seq, time, prev: this.#hashOfLast(), event });
     // INVARIANT: never back to an earlier day's file, whatever the clock does.
     const file = this.#lastFile !== undefined && dayOf(this.#lastFile) >= dayOf(time) ? this.#lastFile : dayFileOf(time);
     const outcome = Promise.withResolvers<void>();
     // A caller that doesn't wait misses nothing: after a failure its next append throws.
     outcome.promise.catch(() => undefined);
     this.#seq = seq;
-    this.#lastHash = sha256(line);
+    this.#unhashed = line;
     this.#lastFile = file;
     this.#waiting.push({ record, file, line, blobs, outcome });
     if (!this.#isDraining) {
@@ -146,11 +150,12 @@ export class AuditLog implements AsyncDisposable {
   }
 
   async #drain(): Promise<void> {
-    // Appends of the same turn of the event loop go into the same batch.
-    await new Promise(setImmediate);
+    // Appends of one step go into the same batch; where several callers are at work, so do those of one turn of the event loop.
+    await (this.#isBusy ? new Promise(setImmediate) : Promise.resolve());
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;
       this.#waiting = [];
+      this.#isBusy = batch.length > 1;
       try {
         await this.#commit(batch);
       } catch (error) {
@@ -167,18 +172,25 @@ export class AuditLog implements AsyncDisposable {
     for (const { blobs } of batch) {
       if (blobs.size > 0) await this.#parts.blobs.store(blobs);
     }
-    let index = 0;
-    for (;;) {
-      const name = batch[index]?.file;
-      if (name === undefined) return;
-      const start = index;
-      while (index < batch.length && batch[index]?.file === name) index++;
-      await this.#writeLines(name, batch.slice(start, index));
+    for (let rest = batch; rest[0] !== undefined; ) {
+      const { file: name } = rest[0];
+      const next = rest.findIndex(({ file }) => file !== name);
+      const end = next === -1 ? rest.length : next;
+      await this.#writeLines(name, rest.slice(0, end));
+      rest = rest.slice(end);
     }
   }
 
   async #writeLines(name: DayFileName, batch: readonly Waiting[]): Promise<void> {
-    let offset = await this.#write(name, Buffer.from(batch.map(({ line }) => `${line}\n`).join("")));
+    const current = this.#file;
+    const file = current?.name === name ? current : this.#beginFile(name);
+    let offset = file.bytes;
+    file.append(Buffer.from(batch.map(({ line }) => `${line}\n`).join("")));
+    const synced = file.sync();
+    // While the disk is at work.
+    this.#hashOfLast();
+    await synced;
+    if (file !== current) await syncFile(this.#parts.lock.descriptor);
     for (const { record, line } of batch) {
       const bytes = Buffer.byteLength(line);
       this.#parts.onDurable?.(record, line, { file: name, offset, bytes });
@@ -186,21 +198,18 @@ export class AuditLog implements AsyncDisposable {
     }
   }
 
-  /** Returns where in the file the bytes begin. */
-  async #write(name: DayFileName, bytes: Uint8Array): Promise<number> {
-    let file = this.#file;
-    const isNew = file === undefined || file.name !== name;
-    if (file === undefined || isNew) {
-      file?.[Symbol.dispose]();
-      this.#file = undefined;
-      file = DayFile.create(this.#parts.directory, name);
-      this.#file = file;
-    }
-    const offset = file.bytes;
-    file.append(bytes);
-    await file.sync();
-    if (isNew) await syncFile(this.#parts.lock.descriptor);
-    return offset;
+  #beginFile(name: DayFileName): DayFile {
+    this.#file?.[Symbol.dispose]();
+    this.#file = undefined;
+    this.#file = DayFile.create(this.#parts.directory, name);
+    return this.#file;
+  }
+
+  /** The hash of the last line: made at the latest when the next record needs it. */
+  #hashOfLast(): Hash32 {
+    if (this.#unhashed !== undefined) this.#lastHash = sha256(this.#unhashed);
+    this.#unhashed = undefined;
+    return this.#lastHash;
   }
 
   #stop(error: unknown, batch: readonly Waiting[]): void {

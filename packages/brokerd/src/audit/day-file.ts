@@ -71,8 +71,8 @@ export class DayFile implements Disposable {
     this.#bytes += bytes.length;
   }
 
-  async sync(): Promise<void> {
-    await syncData(this.#descriptor);
+  sync(): Promise<void> {
+    return syncData(this.#descriptor);
   }
 
   [Symbol.dispose](): void {

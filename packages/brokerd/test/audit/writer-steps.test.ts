@@ -155,6 +155,39 @@ test("what is appended while a batch is being written waits for it", async () =>
   );
 });
 
+test("a lone record is written at once, together with the others of its step", async (context) => {
+  using home = new TempDirectory();
+  await using writer = await Writer.make(home);
+  const { mock } = context.mock.method(DayFile.prototype, "append");
+  for (const step of [1, 2]) {
+    const appended = Array.from({ length: step }, () => writer.log.append(startedEvent(0), NO_BLOBS));
+    assert.equal(mock.callCount(), step - 1);
+    // Before anything else gets its turn.
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    assert.equal(mock.callCount(), step);
+    await Promise.all(appended.map(({ durable }) => durable));
+  }
+  assert.equal(mock.callCount(), 2);
+});
+
+test("where several callers are at work, records of one turn of the event loop share one sync", async (context) => {
+  using home = new TempDirectory();
+  await using writer = await Writer.make(home);
+  const { mock } = context.mock.method(DayFile.prototype, "sync");
+  const appendInTurn = async (): Promise<void> => {
+    await new Promise(setImmediate);
+    await writer.log.append(startedEvent(0), NO_BLOBS).durable;
+  };
+  await Promise.all([writer.log.append(startedEvent(0), NO_BLOBS).durable, writer.log.append(startedEvent(0), NO_BLOBS).durable]);
+  assert.equal(mock.callCount(), 1);
+  await Promise.all([appendInTurn(), appendInTurn(), appendInTurn()]);
+  assert.equal(mock.callCount(), 2);
+  assert.deepEqual(
+    writer.told.map(({ record }) => Number(record.seq)),
+    [1, 2, 3, 4, 5],
+  );
+});
+
 test("a closed log and a blob that isn't what its hash says are refused by name", async () => {
   using home = new TempDirectory();
   const writer = await Writer.make(home);
