@@ -1,5 +1,5 @@
 /** Every line that brokerd logs, one function per event, so that names and fields stay the same. */
-import type { Log } from "@boxmaker/edge/log";
+import type { Clock, Log, LogFields } from "@boxmaker/edge/log";
 import {
   type AbsPath,
   type ApprovalId,
@@ -10,22 +10,60 @@ import {
   type Hash32,
   type Origin,
   type SessionId,
+  type StatusReport,
   sha256,
+  type ToolOutcome,
+  timestampFromMillis,
+  unreachable,
 } from "@boxmaker/proto";
 
 /** Which socket a connection came from. */
 export type SocketName = "broker" | "broker-mcp" | "admin";
 
+/** What {@link Events} has seen since the start. */
+export type Activity = Pick<StatusReport["body"], "calls" | "errors" | "last_error">;
+
+/** Characters of an error that are kept for whoever asks how brokerd is. */
+const MAX_DETAIL = 500;
 /** Sets of problems that are remembered as printed. */
 const MAX_PRINTED = 1000;
 
 /** The typed face of the log. Texts of peers, tools and models are quoted and escaped by the log itself. */
 export class Events {
   readonly #log: Log;
+  readonly #clock: Pick<Clock, "now">;
   readonly #printedProblems = new Set<Hash32>();
+  readonly #denied = new Map<DenialReason, number>();
+  #results = 0;
+  #failed = 0;
+  #errors = 0;
+  #lastError: Activity["last_error"] = null;
 
-  constructor(log: Log) {
+  constructor(log: Log, clock: Pick<Clock, "now">) {
     this.#log = log;
+    this.#clock = clock;
+  }
+
+  get activity(): Activity {
+    const denied = [...this.#denied].map(([reason, count]) => ({ reason, count }));
+    return { calls: { results: this.#results, failed: this.#failed, denied }, errors: this.#errors, last_error: this.#lastError };
+  }
+
+  /** Counts what a requester was answered; the log has had its lines. */
+  answered(outcome: ToolOutcome): void {
+    switch (outcome.outcome) {
+      case "result":
+        this.#results += 1;
+        return;
+      case "failed":
+        this.#failed += 1;
+        return;
+      case "denied":
+        this.#denied.set(outcome.reason, (this.#denied.get(outcome.reason) ?? 0) + 1);
+        return;
+      default:
+        unreachable(outcome);
+    }
   }
 
   decided(session: SessionId, call: CallId, tool: string, outcome: string, reason: DenialReason | null): void {
@@ -75,7 +113,7 @@ export class Events {
     if (this.#printedProblems.size >= MAX_PRINTED) this.#printedProblems.clear();
     this.#printedProblems.add(set);
     for (const { file, line, problem } of problems)
-      this.#log.error("grants-invalid", { file, line, problem, see: "docs/runbook.md#grants-invalid" });
+      this.#error("grants-invalid", { file, line, problem, see: "docs/runbook.md#grants-invalid" });
   }
 
   grantsValid(): void {
@@ -87,17 +125,17 @@ export class Events {
   }
 
   configInvalid(problem: string): void {
-    this.#log.error("config-refused", { problem, note: "nothing has changed", see: "docs/runbook.md#config-invalid" });
+    this.#error("config-refused", { problem, note: "nothing has changed", see: "docs/runbook.md#config-invalid" });
   }
 
   configNeedsRestart(keys: readonly string[]): void {
     const note = "nothing has changed; these change at a start only";
-    this.#log.error("config-refused", { keys: keys.join(", "), note, see: "docs/runbook.md#config-needs-restart" });
+    this.#error("config-refused", { keys: keys.join(", "), note, see: "docs/runbook.md#config-needs-restart" });
   }
 
   ledgerStopped(cause: unknown): void {
     const detail = cause instanceof Error ? cause.message : "unknown error";
-    this.#log.error("audit-stopped", { detail, see: "docs/runbook.md#audit-unavailable" });
+    this.#error("audit-stopped", { detail, see: "docs/runbook.md#audit-unavailable" });
   }
 
   /** A session that another kind of client has opened. */
@@ -123,14 +161,25 @@ export class Events {
   }
 
   listenerError(socket: SocketName, detail: string): void {
-    this.#log.error("listener-error", { socket, detail });
+    this.#error("listener-error", { socket, detail });
   }
 
   bug(where: string, error: unknown): void {
-    this.#log.error("bug", { where, detail: error instanceof Error ? (error.stack ?? error.message) : "unknown error" });
+    this.#error("bug", { where, detail: error instanceof Error ? (error.stack ?? error.message) : "unknown error" });
   }
 
   notice(text: string): void {
     this.#log.warn("notice", { text });
+  }
+
+  #error(event: string, fields: LogFields): void {
+    this.#log.error(event, fields);
+    const detail = Object.entries(fields).map(([key, value]) => `${key}: ${value}`);
+    this.#errors += 1;
+    this.#lastError = {
+      time: timestampFromMillis(this.#clock.now()),
+      event,
+      detail: detail.join(", ").slice(0, MAX_DETAIL).toWellFormed(),
+    };
   }
 }

@@ -83,7 +83,8 @@ async function newSession(config: Config): Promise<{ state: Label; ceiling: Conf
  */
 export async function serve(config: Config, dependencies: ServeDependencies): Promise<Serving> {
   const { clock, log, version, acceptBreak = false } = dependencies;
-  const events = new Events(log);
+  const events = new Events(log, clock);
+  const startedAt = clock.monotonic();
   await using resources = new AsyncDisposableStack();
 
   const checkpoints = openCheckpoints(config, clock, events);
@@ -164,11 +165,22 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
   const started = timestampFromMillis(clock.now());
   const { sockets } = config;
   const limits = (): SocketLimits => socketLimits(inForce.current);
-  const { ending } = connections;
-  const admin = adminSocket({ path: sockets.admin, ledger, approvals, table, events, clock, version, started, ending });
+  const admin = adminSocket({
+    path: sockets.admin,
+    ledger,
+    approvals,
+    table,
+    events,
+    clock,
+    version,
+    started,
+    startedAt,
+    isLowOnSpace: () => space.isLow(),
+    connections,
+  });
   const listenings = [
-    () => serveSocket(brokerSocket("broker", sockets.broker, "terminal", calls), limits, events, connections),
-    ...(sockets.brokerMcp === null ? [] : [brokerSocket("broker-mcp", sockets.brokerMcp, "mcp", calls)]).map(
+    () => serveSocket(brokerSocket("broker", sockets.broker, "terminal", calls, events), limits, events, connections),
+    ...(sockets.brokerMcp === null ? [] : [brokerSocket("broker-mcp", sockets.brokerMcp, "mcp", calls, events)]).map(
       (served) => () => serveSocket(served, limits, events, connections),
     ),
     () => serveSocket(admin, limits, events, connections),

@@ -14,6 +14,7 @@ test("grantsInvalid() prints each distinct set of problems once, whole and with 
       (line) => lines.push(line),
       () => 0,
     ),
+    { now: () => 0 },
   );
   const first = [problem("/g/a.toml", 1), problem("/g/a.toml", 2)];
   const second = [problem("/g/a.toml", 2)];

@@ -13,6 +13,7 @@ interface Flags extends PlaceFlags {
   readonly session?: string;
   readonly say?: string;
   readonly json?: boolean;
+  readonly otlp?: boolean;
   readonly reason?: string;
   readonly digest?: string;
   readonly uses?: string;
@@ -87,9 +88,11 @@ function buildProgram(io: ProcessIo, finish: (status: ExitStatus) => void): Comm
   line
     .add(root, "status", "whether the box is up, and what it is doing", "bxctl status")
     .option("--json", "one line of JSON")
-    .action(async ({ json = false }: Flags, command: Command) => {
-      const { showStatus } = await import("./box/box-commands.ts");
-      finish(await showStatus({ places: line.placesOf(command), json, ...(await line.screens()) }));
+    .option("--otlp", "brokerd's metrics as one line of OpenTelemetry's JSON (OTLP), for a collector's /v1/metrics")
+    .action(async ({ json = false, otlp = false }: Flags, command: Command) => {
+      const { showMetrics, showStatus } = await import("./box/show-status.ts");
+      const at = { places: line.placesOf(command), ...(await line.screens()) };
+      finish(await (otlp ? showMetrics(at) : showStatus({ ...at, json })));
     });
 
   return root;

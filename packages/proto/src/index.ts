@@ -71,6 +71,7 @@ export {
   GrantProblem,
   MatchedGrant,
   SessionGrantEnd,
+  type StatusReport,
 } from "./wire/admin-messages.ts";
 export { AnyRequest } from "./wire/any-request.ts";
 export { BrokerAnswer, BrokerRequest, ToolOutcome } from "./wire/broker-messages.ts";

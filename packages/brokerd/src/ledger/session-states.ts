@@ -192,6 +192,11 @@ export class SessionStates {
     return this.#sessions.get(id);
   }
 
+  /** How many sessions the log knows. */
+  get sessionCount(): number {
+    return this.#sessions.size;
+  }
+
   /** The latest time on record, in milliseconds since 1970-01-01T00:00:00Z; 0 where there is none. */
   get latest(): number {
     return this.#latest;

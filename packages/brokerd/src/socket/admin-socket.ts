@@ -16,6 +16,7 @@ import type { AskEnd } from "../calls/tool-calls.ts";
 import type { Events } from "../events.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { sessionReport } from "../ledger/session-report.ts";
+import type { Connections } from "./connections.ts";
 import { explainCall } from "./explain.ts";
 import { holdGrant } from "./hold-grant.ts";
 import type { Send, ServedSocket } from "./serve-socket.ts";
@@ -29,8 +30,11 @@ export interface AdminSocketOptions {
   readonly clock: Clock;
   readonly version: string;
   readonly started: Timestamp;
-  /** Aborts when watchers have to be told that it is over. */
-  readonly ending: AbortSignal;
+  /** On the monotonic clock. */
+  readonly startedAt: number;
+  /** Whether the log's disk is almost full. Never rejects. */
+  readonly isLowOnSpace: () => Promise<boolean>;
+  readonly connections: Pick<Connections, "size" | "ending">;
 }
 
 const OWNER = { by: "bxctl", user: null } as const;
@@ -67,7 +71,8 @@ export function adminSocket(options: AdminSocketOptions): ServedSocket<AdminRequ
     ],
     handle: async (request, send, gone) => {
       if (request.kind === "watch") await watch(options, send, gone);
-      else if (request.kind === "allow") await holdGrant(request.body, options, send, gone);
+      else if (request.kind === "allow")
+        await holdGrant(request.body, { ...options, ending: options.connections.ending }, send, gone);
       else await send(await answer(request, options), true);
     },
   };
@@ -136,25 +141,33 @@ async function resetLabel(path: AbsPath, { ledger, events }: AdminSocketOptions)
 }
 
 async function status(options: AdminSocketOptions): Promise<AdminAnswer> {
-  const { ledger, table, version, started } = options;
-  const grants = await ledger.grants();
+  const { ledger, table, version, started, startedAt, clock, events, connections } = options;
+  const [grants, isLow] = await Promise.all([ledger.grants(), options.isLowOnSpace()]);
   return {
     kind: "status_report",
     body: {
       version,
       started,
+      uptime_ms: Math.max(0, Math.floor(clock.monotonic() - startedAt)),
       head: ledger.head,
       pending: table.size,
+      sessions: ledger.states.sessionCount,
+      boxes: ledger.running,
+      connections: connections.size,
+      memory_bytes: process.memoryUsage.rss(),
       runtime: ledger.box.runtime,
       grants: grants.kind === "valid" ? grants.grants.length : 0,
       grants_valid: grants.kind === "valid",
       audit: ledger.stopped ? "stopped" : "open",
+      low_space: isLow,
+      ...events.activity,
     },
   };
 }
 
 /** Streams changes until the watcher leaves or can't follow, starting with what waits already. */
-async function watch({ table, ending }: AdminSocketOptions, send: Send<AdminAnswer>, gone: AbortSignal): Promise<void> {
+async function watch({ table, connections }: AdminSocketOptions, send: Send<AdminAnswer>, gone: AbortSignal): Promise<void> {
+  const { ending } = connections;
   const backlog: { readonly approval: ApprovalId; readonly change: ApprovalChange }[] = table
     .list()
     .map(({ id }) => ({ approval: id, change: "pending" }));

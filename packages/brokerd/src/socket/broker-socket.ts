@@ -1,7 +1,7 @@
 /** broker.sock: tool requests of loopd; the MCP front has a socket of its own. */
 import { type AbsPath, BrokerAnswer, type BrokerRequest, type Origin } from "@boxmaker/proto";
 import type { NotDecided, ToolCalls } from "../calls/tool-calls.ts";
-import type { SocketName } from "../events.ts";
+import type { Events, SocketName } from "../events.ts";
 import type { ServedSocket } from "./serve-socket.ts";
 
 const NOT_DECIDED: Readonly<Record<NotDecided, BrokerAnswer>> = {
@@ -21,6 +21,7 @@ export function brokerSocket(
   path: AbsPath,
   origin: Origin,
   calls: ToolCalls,
+  events: Events,
 ): ServedSocket<BrokerRequest["kind"], BrokerAnswer> {
   return {
     name,
@@ -31,6 +32,7 @@ export function brokerSocket(
       const { session, call, tool, arguments: argumentsText } = request.body;
       const tellPending = async (answer: BrokerAnswer): Promise<boolean> => (await send(answer, false)) === "sent";
       const outcome = await calls.handle({ session, call, tool, argumentsText }, origin, tellPending, gone);
+      if (typeof outcome !== "string") events.answered(outcome);
       await send(typeof outcome === "string" ? NOT_DECIDED[outcome] : { kind: "tool_response", body: outcome }, true);
     },
   };

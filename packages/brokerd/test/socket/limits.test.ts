@@ -32,7 +32,9 @@ test("a watcher that doesn't take its events is cut off with an error, and holds
     clock,
     version: "0.1.0",
     started,
-    ending,
+    startedAt: 0,
+    isLowOnSpace: async () => false,
+    connections: { size: 0, ending },
   });
   const taken = Promise.withResolvers<"sent">();
   const sent: AdminAnswer[] = [];
@@ -155,7 +157,7 @@ test("a socket isn't served from a directory that others can write or that is op
   await using rig = await Rig.open(files);
   mkdirSync(files.at("home"), { mode: 0o755 });
   mkdirSync(files.at("home/letters"));
-  const served = brokerSocket("broker", files.at("home/b.sock"), "terminal", rig.calls);
+  const served = brokerSocket("broker", files.at("home/b.sock"), "terminal", rig.calls, rig.events);
   const listening = await serveSocket(served, () => LIMITS, rig.events, new Connections());
   assert.equal(listening.kind === "refused" && /open to others and holds other things/u.test(listening.problem), true);
   assert.equal(statSync(files.at("home")).mode & 0o777, 0o755);

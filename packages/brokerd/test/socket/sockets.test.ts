@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { test } from "node:test";
-import { SessionId, timestampFromMillis } from "@boxmaker/proto";
+import { CallId, SessionId, timestampFromMillis } from "@boxmaker/proto";
 import { ask, Client, frameOf } from "../support/client.ts";
 import { call, serve } from "../support/served.ts";
 
@@ -195,21 +195,76 @@ test("the owner's other questions are answered and change nothing", async () => 
   const grants = await ask(served.admin, { kind: "check_grants", body: {} });
   assert.deepEqual(grants, { kind: "grants_report", body: { grants: 2, problems: [] } });
   const status = await ask(served.admin, { kind: "status", body: {} });
-  assert.deepEqual(status, {
-    kind: "status_report",
-    body: {
-      version: "0.1.0",
-      started: timestampFromMillis(served.rig.clock.now()),
-      head,
-      pending: 0,
-      runtime: "bubblewrap",
-      grants: 2,
-      grants_valid: true,
-      audit: "open",
-    },
+  assert(status.kind === "status_report");
+  const { memory_bytes: memory, ...rest } = status.body;
+  assert.ok(memory > 1_000_000);
+  assert.deepEqual(rest, {
+    version: "0.1.0",
+    started: timestampFromMillis(served.rig.clock.now()),
+    uptime_ms: 0,
+    head,
+    pending: 0,
+    sessions: 1,
+    boxes: 0,
+    connections: 1,
+    runtime: "bubblewrap",
+    grants: 2,
+    grants_valid: true,
+    audit: "open",
+    low_space: false,
+    calls: { results: 1, failed: 0, denied: [] },
+    errors: 0,
+    last_error: null,
   });
   served.files.grant("broken", "read_file", "often");
   const broken = await ask(served.admin, { kind: "check_grants", body: {} });
   assert.match((broken.kind === "grants_report" && broken.body.problems[0]?.file) || "", /broken\.toml$/u);
   assert.equal(served.rig.ledger.head, head);
+});
+
+test("status says what was answered since the start, by reason, what waits and runs, how long it is up, and the last error", async () => {
+  await using served = await serve({}, {});
+  const { rig } = served;
+  const ask1 = await Client.request(served.broker, call(served, "write_file", "waits"));
+  await ask1.next();
+  const running = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  rig.runtime.answer = async () => {
+    running.resolve();
+    await release.promise;
+    return { kind: "error", code: "killed", detail: "no" };
+  };
+  const failing = ask(served.broker, call(served, "read_file", "runs"));
+  await running.promise;
+  for (let time = 0; time < 2; time++)
+    await ask(served.broker, {
+      kind: "tool_request",
+      body: { session: SessionId.parse("lost"), call: CallId.parse(time), tool: "launch", arguments: "{}" },
+    });
+  rig.isLowOnSpace = true;
+  rig.clock.advance(5000);
+  rig.events.bug("x", new Error("a\nb"));
+  const during = await ask(served.admin, { kind: "status", body: {} });
+  assert(during.kind === "status_report");
+  const { pending, boxes, connections, sessions, uptime_ms, low_space, calls, errors, last_error } = during.body;
+  assert.deepEqual(
+    { pending, boxes, connections, sessions, uptime_ms, low_space, calls, errors },
+    {
+      pending: 1,
+      boxes: 1,
+      connections: 3,
+      sessions: 3,
+      uptime_ms: 5000,
+      low_space: true,
+      calls: { results: 0, failed: 0, denied: [{ reason: "no_grant", count: 2 }] },
+      errors: 1,
+    },
+  );
+  assert.deepEqual([last_error?.time, last_error?.event], [timestampFromMillis(rig.clock.now()), "bug"]);
+  assert.match(last_error?.detail ?? "", /^where: x, detail: Error: a\nb/u);
+  release.resolve();
+  await failing;
+  ask1.socket.destroy();
+  const after = await ask(served.admin, { kind: "status", body: {} });
+  assert.equal(after.kind === "status_report" && after.body.calls.failed, 1);
 });

@@ -169,6 +169,7 @@ export class Rig implements AsyncDisposable {
         (line) => this.lines.push(line),
         () => clock.now(),
       ),
+      clock,
     );
     const events = this.events;
     this.saver = new StateSaver({

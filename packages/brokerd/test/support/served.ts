@@ -35,8 +35,8 @@ export async function serve(limits: Partial<SocketLimits> = {}, options: RigOpti
   const started = timestampFromMillis(rig.clock.now());
   const all = (): SocketLimits => ({ ...LIMITS, ...limits });
   const listenings = [
-    await serveSocket(brokerSocket("broker", broker, "terminal", rig.calls), all, events, connections),
-    await serveSocket(brokerSocket("broker-mcp", mcp, "mcp", rig.calls), all, events, connections),
+    await serveSocket(brokerSocket("broker", broker, "terminal", rig.calls, events), all, events, connections),
+    await serveSocket(brokerSocket("broker-mcp", mcp, "mcp", rig.calls, events), all, events, connections),
     await serveSocket(
       adminSocket({
         path: admin,
@@ -47,7 +47,9 @@ export async function serve(limits: Partial<SocketLimits> = {}, options: RigOpti
         clock: rig.clock,
         version: "0.1.0",
         started,
-        ending: connections.ending,
+        startedAt: rig.clock.monotonic(),
+        isLowOnSpace: async () => rig.isLowOnSpace,
+        connections,
       }),
       all,
       events,

@@ -1,4 +1,4 @@
-/** `bxctl status`, `grants check` and `sessions`: what brokerd and loopd say about themselves. */
+/** `bxctl grants check` and `sessions`: what brokerd and loopd say about what they have. */
 import { escapeText } from "@boxmaker/proto";
 import type { ExitStatus } from "../process-io.ts";
 import { jsonLine } from "../terminal/json-line.ts";
@@ -15,38 +15,10 @@ export interface BoxCommand {
   readonly json: boolean;
 }
 
-function fail(err: Screen, problem: string): ExitStatus {
+/** Says why, and is the exit status of it. */
+export function fail(err: Screen, problem: string): ExitStatus {
   err.line(`bxctl: ${problem}`);
   return 1;
-}
-
-/** brokerd's state and whether loopd answers: 1 where either doesn't, or nothing could run. */
-export async function showStatus({ places, out, err, json }: BoxCommand): Promise<ExitStatus> {
-  const [broker, loop] = await Promise.all([
-    askAdmin(places.adminSocket, { kind: "status", body: {} }, "status_report"),
-    askSessions(places.loopSocket),
-  ]);
-  if (broker.kind === "answer" && !json) {
-    const { version, started, head, pending, runtime, grants, grants_valid: valid, audit } = broker.body;
-    out.line(`brokerd   ${escapeText(version)}, since ${started}, runtime ${runtime}`);
-    out.line(`grants    ${valid ? `${grants} in force` : "invalid: every call is denied; see docs/runbook.md#grants-invalid"}`);
-    out.line(
-      `audit     ${audit === "open" ? `open, ${head} records` : "stopped: every call is denied; see docs/runbook.md#audit-unavailable"}`,
-    );
-    out.line(`approvals ${pending === 0 ? "none waiting" : `${pending} waiting: bxctl approvals${places.adminFlags}`}`);
-  }
-  if (loop.kind === "sessions" && !json) {
-    const busy = loop.sessions.filter((session) => session.busy).length;
-    out.line(`loopd     ${loop.sessions.length} ${loop.sessions.length === 1 ? "session" : "sessions"}, ${busy} in a turn`);
-  }
-  if (json) {
-    const sessions = loop.kind === "sessions" ? loop.sessions.length : null;
-    out.raw(jsonLine({ brokerd: broker.kind === "answer" ? broker.body : null, loopd: sessions === null ? null : { sessions } }));
-  }
-  if (broker.kind !== "answer") fail(err, broker.problem);
-  if (loop.kind === "failed") fail(err, loop.problem);
-  if (broker.kind !== "answer" || loop.kind === "failed") return 1;
-  return broker.body.grants_valid && broker.body.audit === "open" ? 0 : 1;
 }
 
 /** Whether brokerd can use the grants as they are on disk now; every fault with its place. */

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AdminAnswer, LoopAnswer, LoopRequest } from "@boxmaker/proto";
-import { type BoxCommand, checkGrants, listSessions, showStatus } from "../../src/box/box-commands.ts";
+import { type BoxCommand, checkGrants, listSessions } from "../../src/box/box-commands.ts";
 import { findPlaces } from "../../src/box/places.ts";
+import { showMetrics, showStatus } from "../../src/box/show-status.ts";
 import { findUnsafe, HOSTILE } from "../support/corpus.ts";
 import { memoryScreen } from "../support/memory-stream.ts";
 import { listenAdmin, ScriptedServer } from "../support/scripted-server.ts";
@@ -35,12 +36,28 @@ function statusReport(changes: object = {}): object {
   const body = {
     version: "0.1.0",
     started: TIME,
+    uptime_ms: 90_061_000,
     head: 7,
     pending: 1,
+    sessions: 4,
+    boxes: 1,
+    connections: 2,
+    memory_bytes: 104_857_600,
     runtime: "podman",
     grants: 3,
     grants_valid: true,
     audit: "open",
+    low_space: false,
+    calls: {
+      results: 12,
+      failed: 1,
+      denied: [
+        { reason: "taint", count: 1 },
+        { reason: "no_grant", count: 3 },
+      ],
+    },
+    errors: 0,
+    last_error: null,
   };
   return { kind: "status_report", body: { ...body, ...changes } };
 }
@@ -58,10 +75,12 @@ const SESSIONS = {
 test("status says what both roles are doing", async () => {
   assert.deepEqual(await run({ admin: statusReport(), loop: SESSIONS }, showStatus), {
     status: 0,
-    out: `brokerd   0.1.0, since ${TIME}, runtime podman
+    out: `brokerd   0.1.0, since ${TIME} (1 d 1 h), runtime podman
 grants    3 in force
 audit     open, 7 records
 approvals 1 waiting: bxctl approvals --home HOME
+calls     12 done, 1 failed, 4 denied (3 no_grant, 1 taint)
+now       1 box runs, 2 connections, 4 sessions on record, 100 MiB
 loopd     2 sessions, 1 in a turn
 `,
     err: "",
@@ -75,6 +94,90 @@ test("status is a failure where nothing could run, and says why with a pointer",
   const stopped = await run({ admin: statusReport({ audit: "stopped" }), loop: SESSIONS }, showStatus);
   assert.equal(stopped.status, 1);
   assert.match(stopped.out, /\naudit {5}stopped: every call is denied; see docs\/runbook\.md#audit-unavailable\n/u);
+});
+
+test("status shows the last error in one line, whatever is in it, and a disk that is almost full", async () => {
+  const last = { time: TIME, event: "bug", detail: `where: x\n${HOSTILE.join("")}` };
+  const { status, out } = await run(
+    { admin: statusReport({ errors: 2, last_error: last, low_space: true }), loop: SESSIONS },
+    showStatus,
+  );
+  assert.equal(status, 0);
+  assert.equal(findUnsafe(out), undefined);
+  assert.match(out, new RegExp(`\\nerror {5}${TIME} bug: where: x\\\\u000a.* \\(2 since the start\\)\\n`, "u"));
+  assert.match(out, /\ndisk {6}almost full: .*see docs\/runbook\.md#low-space\n/u);
+});
+
+test("status names no more than two units of how long it has been up, and counts one of a kind as one", async () => {
+  for (const [uptime, expected] of [
+    [0, "0 s"],
+    [61_000, "1 min 1 s"],
+    [60_000, "1 min"],
+    [3_600_000, "1 h"],
+    [3_661_000, "1 h 1 min"],
+  ] as const) {
+    const few = { uptime_ms: uptime, connections: 1, sessions: 1, boxes: 0, calls: { results: 0, failed: 0, denied: [] } };
+    const { out } = await run({ admin: statusReport(few), loop: SESSIONS }, showStatus);
+    assert.ok(out.includes(` (${expected}), runtime`), out);
+    assert.match(out, /\ncalls {5}0 done, 0 failed, 0 denied\nnow {7}0 boxes run, 1 connection, 1 session on record, 100 MiB\n/u);
+  }
+});
+
+test("status --otlp is one line of OTLP's JSON: whole numbers and times as texts, sums since the start", async () => {
+  const { status, out, err } = await run({ admin: statusReport() }, showMetrics);
+  assert.deepEqual([status, err, out.indexOf("\n")], [0, "", out.length - 1]);
+  const {
+    resourceMetrics: [
+      {
+        resource,
+        scopeMetrics: [{ metrics }],
+      },
+    ],
+  } = JSON.parse(out);
+  assert.deepEqual(resource.attributes[0], { key: "service.name", value: { stringValue: "boxmaker-brokerd" } });
+  const named = new Map<string, object>(metrics.map((metric: { name: string }) => [metric.name, metric]));
+  const at = { startTimeUnixNano: "1789745412000000000", timeUnixNano: "1789835473000000000" };
+  const outcome = (value: string): object => ({ key: "boxmaker.call.outcome", value: { stringValue: value } });
+  const reason = (value: string): object => ({ key: "boxmaker.denial.reason", value: { stringValue: value } });
+  assert.deepEqual(named.get("boxmaker.calls"), {
+    name: "boxmaker.calls",
+    unit: "{call}",
+    description: "tool calls that were answered",
+    sum: {
+      aggregationTemporality: 2,
+      isMonotonic: true,
+      dataPoints: [
+        { ...at, asInt: "12", attributes: [outcome("result")] },
+        { ...at, asInt: "1", attributes: [outcome("failed")] },
+        { ...at, asInt: "1", attributes: [outcome("denied"), reason("taint")] },
+        { ...at, asInt: "3", attributes: [outcome("denied"), reason("no_grant")] },
+      ],
+    },
+  });
+  assert.deepEqual(named.get("boxmaker.approvals.pending"), {
+    name: "boxmaker.approvals.pending",
+    unit: "{approval}",
+    description: "calls that wait for the owner",
+    gauge: { dataPoints: [{ ...at, asInt: "1", attributes: [] }] },
+  });
+  assert.deepEqual([...named.keys()].sort(), [
+    "boxmaker.approvals.pending",
+    "boxmaker.audit.low_space",
+    "boxmaker.audit.open",
+    "boxmaker.audit.records",
+    "boxmaker.boxes.running",
+    "boxmaker.calls",
+    "boxmaker.connections",
+    "boxmaker.errors",
+    "boxmaker.grants",
+    "boxmaker.grants.valid",
+    "boxmaker.sessions",
+    "process.memory.usage",
+    "process.uptime",
+  ]);
+  const away = await run({}, showMetrics);
+  assert.deepEqual([away.status, away.out], [1, ""]);
+  assert.match(away.err, /#brokerd-away\n$/u);
 });
 
 test("status tells of the role that is away, and of the other one all the same", async () => {

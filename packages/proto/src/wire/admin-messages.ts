@@ -144,16 +144,36 @@ export const LabelReport = message("label_report", {
   owner: Label.nullable(),
 });
 
+/**
+ * What brokerd is doing and has done. `uptime_ms`, `calls`, `errors` and `last_error` are since its start; `denied` has the reasons that there
+ * were. `sessions` is how many the log knows, `boxes` how many run now, `pending` how many asks wait. `memory_bytes` is its resident memory.
+ */
 export const StatusReport = message("status_report", {
   version: z.string(),
   started: Timestamp,
+  uptime_ms: SafeInteger,
   head: SafeInteger,
   pending: SafeInteger,
+  sessions: SafeInteger,
+  boxes: SafeInteger,
+  connections: SafeInteger,
+  memory_bytes: SafeInteger,
   runtime: RuntimeName,
   grants: SafeInteger,
   grants_valid: z.boolean(),
   audit: z.enum(["open", "stopped"]),
+  low_space: z.boolean(),
+  calls: z
+    .strictObject({
+      results: SafeInteger,
+      failed: SafeInteger,
+      denied: z.array(z.strictObject({ reason: DenialReason, count: SafeInteger }).readonly()).readonly(),
+    })
+    .readonly(),
+  errors: SafeInteger,
+  last_error: z.strictObject({ time: Timestamp, event: z.string(), detail: z.string() }).readonly().nullable(),
 });
+export type StatusReport = z.infer<typeof StatusReport>;
 /** A line of `watch`: an ask appeared, or was answered or taken back. */
 export const ApprovalEvent = message("approval_event", {
   approval: ApprovalId,
