@@ -1,8 +1,8 @@
 /** brokerd's configuration: one TOML file, every key with its default. */
-import { readFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { readFile, realpath } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
 import { parseToml } from "@boxmaker/edge/toml";
-import { AbsPath, DataClass, decodeUtf8, type Hash32, MAX_FRAME, quoteText, SafeInteger, sha256 } from "@boxmaker/proto";
+import { AbsPath, DataClass, decodeUtf8, type Hash32, holdsPath, MAX_FRAME, quoteText, SafeInteger, sha256 } from "@boxmaker/proto";
 import { z } from "zod";
 import { RunnerConfig } from "../runner/runner-config.ts";
 
@@ -170,18 +170,39 @@ export async function readConfig(path: string): Promise<ConfigReading> {
     runner: value.runner ?? null,
     sha256: sha256(bytes),
   };
-  problems.push(...sharedDirectories(config));
+  // Of a path that is refused already nothing more is to be said.
+  if (problems.length === 0) problems.push(...sharedDirectories(await realDirectories(config)));
   return problems.length === 0 ? { kind: "ok", config } : invalid(problems.join("; "));
 }
 
 /** Stands in for a path that was refused, only until the problem is returned. */
 const FALLBACK = AbsPath.parse("/invalid");
 
-/** Each socket has a directory of its own: who may reach one mustn't be able to reach, or replace, another. */
-function sharedDirectories({ sockets, auditDirectory, grantsDirectory }: Config): readonly string[] {
+/** Where a directory is, or will be made, without links; undefined where its name can't be used. */
+async function realDirectory(path: string): Promise<AbsPath | undefined> {
+  const missing: string[] = [];
+  for (let at = path; ; at = dirname(at)) {
+    try {
+      return AbsPath.safeParse(join(await realpath(at), ...missing)).data;
+    } catch {
+      // Not there yet, or not to be looked at; whoever makes it finds out. The root is always there.
+      missing.unshift(basename(at));
+      if (at === dirname(at)) return undefined;
+    }
+  }
+}
+
+function realDirectories({ sockets, auditDirectory, grantsDirectory }: Config): Promise<readonly (AbsPath | undefined)[]> {
   const paths = [sockets.broker, sockets.brokerMcp, sockets.admin].filter((path) => path !== null);
-  const directories = [...paths.map((path) => dirname(path)), auditDirectory, grantsDirectory];
-  return new Set(directories).size === directories.length
-    ? []
-    : ["sockets, audit.directory, grants.directory: expected a directory of its own for each"];
+  return Promise.all([...paths.map((path) => dirname(path)), auditDirectory, grantsDirectory].map(realDirectory));
+}
+
+/** Each socket has a directory of its own: who is let into one, by a mount for instance, mustn't be able to reach, or replace, another. */
+function sharedDirectories(directories: readonly (AbsPath | undefined)[]): readonly string[] {
+  const isShared = directories.some((one, index) =>
+    directories.some((other, place) => place !== index && (one === undefined || other === undefined || holdsPath(one, other))),
+  );
+  return isShared
+    ? ["sockets, audit.directory, grants.directory: expected a directory of its own for each, and none inside of another"]
+    : [];
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -101,12 +101,36 @@ for (const [name, text, expected] of [
     'home = "/h"\n[sockets]\nbroker = "/r/b.sock"\nadmin = "/r/a.sock"\n',
     /a directory of its own/u,
   ],
+  ["a socket below another's directory", 'home = "/h"\n[sockets]\nbroker = "/h/run/b.sock"\n', /none inside of another/u],
+  ["the audit log below a socket's directory", 'home = "/h"\n[audit]\ndirectory = "/h/run/admin/log"\n', /none inside of another/u],
   ["a socket among the grants", 'home = "/h"\n[sockets]\nadmin = "/h/etc/grants/a.sock"\n', /a directory of its own/u],
 ] as const) {
   test(`readConfig() refuses ${name}, naming where`, async () => {
     assert.match(await problemOf(text), expected);
   });
 }
+
+test("readConfig() refuses two sockets whose directories are one by way of a link, there or to be made", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "boxmaker-config-"));
+  try {
+    mkdirSync(join(folder, "one"));
+    symlinkSync("one", join(folder, "two"));
+    const file = join(folder, "brokerd.toml");
+    for (const [broker, admin] of [
+      ["one/b.sock", "two/a.sock"],
+      ["one/new/b.sock", "two/new/a.sock"],
+      ["one/b.sock", "two/new/a.sock"],
+    ]) {
+      writeFileSync(file, `home = "h"\n[sockets]\nbroker = "${broker}"\nadmin = "${admin}"\n`);
+      const reading = await readConfig(file);
+      assert.match(reading.kind === "invalid" ? reading.problem : "", /none inside of another/u);
+    }
+    writeFileSync(file, 'home = "h"\n[sockets]\nbroker = "one/new/b.sock"\nadmin = "two/other/a.sock"\n');
+    assert.equal((await readConfig(file)).kind, "ok");
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
 
 test("readConfig() names every problem, on one line, with what the file holds escaped", async () => {
   const problem = await problemOf('home = "/h"\n"a\\u001b[31m" = 1\n[limits]\nconnections = 0\n');

@@ -80,7 +80,8 @@ async function removeStale(path: string): Promise<string | undefined> {
     peer.destroy();
     return "something answers on it already";
   } catch (error) {
-    if (!(error instanceof ConnectError) || error.code !== "refused") return "something may be serving on it already";
+    // Any other refusal may come from something alive: a queue that is full (EAGAIN), a socket that we may not use, one of another kind.
+    if (!(error instanceof ConnectError) || !isErrno(error.cause, "ECONNREFUSED")) return "something may be serving on it already";
   }
   await unlink(path);
   return undefined;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { chmod, lstat, mkdir, stat, symlink, writeFile } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { join } from "node:path";
@@ -8,6 +9,7 @@ import { test } from "node:test";
 import { ConnectError, connectUnix, listenUnix, type UnixServer } from "@boxmaker/edge/socket";
 import { tempFolder } from "./temp-folder.ts";
 
+const PYTHON = "/usr/bin/python3";
 const never = new AbortController().signal;
 
 async function listening(
@@ -94,6 +96,44 @@ test("listenUnix() takes the place of a socket that nothing serves any more", as
   await using server = await listening(path);
   const socket = await connectUnix(server.path, { signal: never });
   socket.destroy();
+});
+
+test("listenUnix() leaves a socket alone whose server is stuck and takes nobody any more", async () => {
+  await using folder = await tempFolder();
+  const path = join(folder.path, "x.sock");
+  const script = `require("node:net").createServer().listen({ path: ${JSON.stringify(path)}, backlog: 1 }, () => console.log("up"))`;
+  const child = spawn(process.execPath, ["-e", script], { stdio: ["ignore", "pipe", "inherit"] });
+  const waiting: Socket[] = [];
+  try {
+    await once(child.stdout, "data");
+    child.kill("SIGSTOP");
+    for (;;) {
+      const socket = await connectUnix(path, { signal: never }).catch(() => undefined);
+      if (socket === undefined) break;
+      waiting.push(socket);
+    }
+    assert.match(await refusal(path), /something may be serving on it already/u);
+    assert.ok((await lstat(path)).isSocket());
+  } finally {
+    child.kill("SIGKILL");
+    for (const socket of waiting) socket.destroy();
+  }
+});
+
+test("listenUnix() leaves a socket of another kind alone", { skip: !existsSync(PYTHON) && `needs ${PYTHON}` }, async () => {
+  await using folder = await tempFolder();
+  const path = join(folder.path, "x.sock");
+  const bind = "import socket, sys; s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.bind(sys.argv[1])";
+  const child = spawn(PYTHON, ["-c", `${bind}; print("up", flush=True); sys.stdin.read()`, path], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  try {
+    await once(child.stdout, "data");
+    assert.match(await refusal(path), /something may be serving on it already/u);
+    assert.ok((await lstat(path)).isSocket());
+  } finally {
+    child.kill("SIGKILL");
+  }
 });
 
 test("listenUnix() leaves a file or link at the socket's place alone", async () => {
