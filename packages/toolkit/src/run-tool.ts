@@ -1,12 +1,13 @@
 /** From a request to the tool that serves it. */
 import { type BoxRun, unreachable } from "@boxmaker/proto";
+import { httpFetch } from "./fetch/http-fetch.ts";
 import { readFile } from "./read-file.ts";
 import { shell } from "./shell.ts";
-import { fail, type ToolResult } from "./tool-result.ts";
+import type { ToolResult } from "./tool-result.ts";
 import { writeFile } from "./write-file.ts";
 
 /** Runs the tool. What goes wrong with it is its result; only bugs are thrown. */
-export async function runTool({ request, roots, output_cap: cap }: BoxRun["body"]): Promise<ToolResult> {
+export async function runTool({ request, roots, output_cap: cap, fetch }: BoxRun["body"]): Promise<ToolResult> {
   switch (request.tool) {
     case "read_file":
       return readFile(request.arguments.path, roots, cap);
@@ -15,7 +16,7 @@ export async function runTool({ request, roots, output_cap: cap }: BoxRun["body"
     case "shell":
       return shell(request.arguments.command, request.arguments.cwd, cap);
     case "http_fetch":
-      return fail("http_fetch", request.arguments.url, "fetching is not built into this version yet");
+      return httpFetch(request.arguments.url, fetch, cap);
     default:
       return unreachable(request);
   }

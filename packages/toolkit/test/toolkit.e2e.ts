@@ -50,12 +50,12 @@ test("the toolkit runs a command, and its exit status stays the tool's own", () 
   assert.deepEqual(body(end), { status: "ok", content: "hi\n[exit status 125]", truncated: false });
 });
 
-test("the toolkit says that it can't fetch", () => {
+test("the toolkit doesn't fetch without a way to the network", () => {
   const end = runToolkit(frame({ tool: "http_fetch", arguments: { url: "https://example.com/" } }, []));
   assert.equal(end.status, 1);
   assert.deepEqual(body(end), {
     status: "failed",
-    content: "http_fetch: https://example.com/: fetching is not built into this version yet",
+    content: "http_fetch: https://example.com/: this box has no way to the network",
     truncated: false,
   });
 });

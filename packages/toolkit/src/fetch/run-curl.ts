@@ -1,0 +1,69 @@
+/** Runs curl once, and keeps a bounded part of what it prints. */
+import { type ChildProcess, spawn } from "node:child_process";
+import type { Readable } from "node:stream";
+import { escapeText } from "@boxmaker/proto";
+import { describeError } from "../system-error.ts";
+import { curlArguments, type FetchPlaces } from "./curl-arguments.ts";
+
+/** What curl printed: the response's head and body. `isCut`: there was more. */
+export type Transfer =
+  | { readonly kind: "response"; readonly bytes: Buffer; readonly isCut: boolean }
+  | { readonly kind: "failed"; readonly problem: string };
+
+const STDERR_KEPT = 4096;
+
+/** What the proxy's answers mean, which curl tells by their number. */
+const PROXY_SAID: Readonly<Record<string, string>> = {
+  2: "the egress proxy refused it",
+  4: "the host has no public address",
+  5: "the host doesn't answer",
+};
+
+function failed(problem: string): Transfer {
+  return { kind: "failed", problem };
+}
+
+/** Keeps the first bytes of a stream; calls `onFull` when there are more. */
+function keepFirst(stream: Readable, limit: number, onFull: () => void): () => Buffer {
+  const kept: Buffer[] = [];
+  let length = 0;
+  stream.on("data", (chunk: Buffer) => {
+    const taken = chunk.subarray(0, limit - length);
+    if (taken.length > 0) kept.push(taken);
+    length += taken.length;
+    if (taken.length < chunk.length) onFull();
+  });
+  return () => Buffer.concat(kept, length);
+}
+
+function phraseFailure(status: number | null, stderr: Buffer): string {
+  const line = stderr.toString("utf8").split("\n", 1)[0]?.trim() ?? "";
+  if (line === "") return status === null ? "curl was killed" : `curl: (${status}) failed without saying why`;
+  const answer = status === 97 ? PROXY_SAID[/\(([0-9]+)\)$/u.exec(line)?.[1] ?? ""] : undefined;
+  return escapeText(answer === undefined ? line : `${line}: ${answer}`);
+}
+
+/** Requests `href` once, for at most `limitMs`. At most `maxBytes` are kept; curl is ended as soon as there are more. */
+export function runCurl(href: string, places: FetchPlaces, limitMs: number, maxBytes: number): Promise<Transfer> {
+  const { promise, resolve } = Promise.withResolvers<Transfer>();
+  let curl: ChildProcess & { readonly stdout: Readable; readonly stderr: Readable };
+  try {
+    // Without an environment: none of curl's own variables changes what it does.
+    curl = spawn(places.curl, curlArguments(href, places, limitMs), { env: {}, stdio: ["ignore", "pipe", "pipe"] });
+  } catch (error) {
+    // Node throws some errors of starting a process and emits the others: both are the tool's result.
+    return Promise.resolve(failed(`${places.curl}: ${describeError(error)}`));
+  }
+  let isCut = false;
+  const stdout = keepFirst(curl.stdout, maxBytes, () => {
+    isCut = true;
+    curl.kill("SIGKILL");
+  });
+  const stderr = keepFirst(curl.stderr, STDERR_KEPT, () => undefined);
+  curl.once("error", (error) => resolve(failed(`${places.curl}: ${describeError(error)}`)));
+  curl.once("close", (status) => {
+    const isDone = status === 0 || isCut;
+    resolve(isDone ? { kind: "response", bytes: stdout(), isCut } : failed(phraseFailure(status, stderr())));
+  });
+  return promise;
+}
