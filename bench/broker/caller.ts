@@ -57,7 +57,8 @@ export class Caller {
   #frame(kind: CallKind): Buffer {
     const path = kind === "denied" ? "/srv/nothing" : this.#broker.files.at("notes/todo.md");
     const [tool, args] = kind === "asked" ? ["write_file", { path, content: "x" }] : ["read_file", { path }];
-    const body = { session: this.#session, call: CallId.parse(this.#call++), tool, arguments: JSON.stringify(args) };
+    const call = CallId.parse(this.#call++);
+    const body = { session: this.#session, call, turn: call, tool, arguments: JSON.stringify(args) };
     const message: BrokerRequest = { kind: "tool_request", body };
     return encodeMessage<AnyMessage & BrokerRequest>(BrokerRequestShape, { id: 1, final: true, message });
   }

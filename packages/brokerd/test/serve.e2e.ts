@@ -24,7 +24,13 @@ function call(files: BoxFiles, tool: "read_file" | "write_file", session = "chat
   const args = tool === "read_file" ? { path } : { path, content: "x" };
   return {
     kind: "tool_request",
-    body: { session: SessionId.parse(session), call: CallId.parse(number), tool, arguments: JSON.stringify(args) },
+    body: {
+      session: SessionId.parse(session),
+      call: CallId.parse(number),
+      turn: CallId.parse(number),
+      tool,
+      arguments: JSON.stringify(args),
+    },
   };
 }
 

@@ -12,7 +12,7 @@ import { BoxFiles } from "./support/rig.ts";
 const SCRIPT = "/usr/bin/script";
 
 function read(files: BoxFiles): BrokerRequest {
-  const body = { session: SessionId.parse("chat-1"), call: CallId.parse(1), tool: "read_file" };
+  const body = { session: SessionId.parse("chat-1"), call: CallId.parse(1), turn: CallId.parse(1), tool: "read_file" };
   return { kind: "tool_request", body: { ...body, arguments: JSON.stringify({ path: files.at("notes/todo.md") }) } };
 }
 

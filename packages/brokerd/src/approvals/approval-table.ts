@@ -1,13 +1,18 @@
 /** The asks that wait for their owner. Whoever takes an entry answers it, so that every race has exactly one winner. */
 import type { Clock } from "@boxmaker/edge/log";
 import type { Ask } from "@boxmaker/policy";
-import type { ApprovalId, SessionId } from "@boxmaker/proto";
+import type { ApprovalId, CallId, SessionId } from "@boxmaker/proto";
 import type { AskRoom } from "../ledger/admission.ts";
+
+/** Refusals in one turn after which an owner isn't asked again in it. */
+const MAX_REFUSED = 2;
 
 /** One waiting ask. */
 export interface PendingAsk<T> {
   readonly id: ApprovalId;
   readonly session: SessionId;
+  /** The number of the first call of its turn. */
+  readonly turn: CallId;
   readonly ask: Ask;
   /** Milliseconds since 1970-01-01T00:00:00Z; inclusive: at that millisecond it is expired. */
   readonly expiresAt: number;
@@ -26,6 +31,8 @@ export class ApprovalTable<T> implements AskRoom {
   readonly #entries = new Map<ApprovalId, PendingAsk<T>>();
   /** Sessions that have an ask here, or one that is being recorded. */
   readonly #sessions = new Set<SessionId>();
+  /** What was refused last in each session: as much of it as an owner has been asked and has answered by hand. */
+  readonly #refused = new Map<SessionId, { readonly turn: CallId; readonly count: number }>();
   readonly #listeners = new Set<ApprovalListener>();
   readonly #maxPending: number;
   readonly #clock: Pick<Clock, "now" | "monotonic">;
@@ -35,8 +42,13 @@ export class ApprovalTable<T> implements AskRoom {
     this.#clock = clock;
   }
 
-  /** Whether one more ask of this session may wait: at most one a session, and a bounded number in all. */
-  hasRoom(session: SessionId): boolean {
+  /**
+   * Whether one more ask of this session may wait: at most one a session, a bounded number in all, and none where enough of the same turn
+   * have been refused.
+   */
+  hasRoom(session: SessionId, turn: CallId): boolean {
+    const refused = this.#refused.get(session);
+    if (refused?.turn === turn && refused.count >= MAX_REFUSED) return false;
     return this.#sessions.size < this.#maxPending && !this.#sessions.has(session);
   }
 
@@ -72,6 +84,7 @@ export class ApprovalTable<T> implements AskRoom {
     const entry = isAnswer ? this.get(id) : this.#entries.get(id);
     if (entry === undefined) return undefined;
     this.#entries.delete(id);
+    if (change === "refused") this.#countRefused(entry);
     this.#tell(id, change);
     return entry;
   }
@@ -115,6 +128,11 @@ export class ApprovalTable<T> implements AskRoom {
   subscribe(listener: ApprovalListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  #countRefused({ session, turn }: PendingAsk<T>): void {
+    const last = this.#refused.get(session);
+    this.#refused.set(session, { turn, count: last?.turn === turn ? last.count + 1 : 1 });
   }
 
   #timeLeft({ expiresAt, deadline }: PendingAsk<T>): number {

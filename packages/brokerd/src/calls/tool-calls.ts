@@ -1,9 +1,9 @@
 /** The life of one tool call: decided, perhaps asked, run, recorded, released. */
 import type { Clock } from "@boxmaker/edge/log";
-import type { CallRequest } from "@boxmaker/policy";
 import {
   type ApprovalId,
   type BrokerAnswer,
+  type CallId,
   type DenialReason,
   type Origin,
   type ToolOutcome,
@@ -13,7 +13,7 @@ import {
 import type { ApprovalTable } from "../approvals/approval-table.ts";
 import type { Events } from "../events.ts";
 import type { Admission } from "../ledger/admission.ts";
-import type { Ledger } from "../ledger/ledger.ts";
+import type { Ledger, TurnRequest } from "../ledger/ledger.ts";
 import type { Denied, Dispatch, RecordedAsk } from "../ledger/outcomes.ts";
 import { buildRunSpec } from "../runner/run-spec.ts";
 import { RUN_SENTENCES, type RunOutcome, type Runtime } from "../runner/runtime.ts";
@@ -65,7 +65,7 @@ export class ToolCalls {
    * @returns what the requester is told, or why nothing was decided
    */
   async handle(
-    request: CallRequest,
+    request: TurnRequest,
     origin: Origin,
     tellPending: TellPending,
     gone: AbortSignal,
@@ -103,13 +103,13 @@ export class ToolCalls {
   }
 
   async #live(
-    request: CallRequest,
+    request: TurnRequest,
     origin: Origin,
     tellPending: TellPending,
     gone: AbortSignal,
   ): Promise<ToolOutcome | NotDecided> {
     const { ledger, events } = this.#options;
-    const { session, call, tool } = request;
+    const { session, call, turn, tool } = request;
     const decided = await ledger.decide(request, origin, gone);
     switch (decided.kind) {
       case "denied":
@@ -120,7 +120,7 @@ export class ToolCalls {
         return this.#run(decided, gone);
       case "ask": {
         events.decided(session, call, tool, "ask", null);
-        const end = await this.#ask(decided, tellPending, gone);
+        const end = await this.#ask(decided, turn, tellPending, gone);
         return end.kind === "run" ? this.#run(end, gone) : denied(end.reason);
       }
       case "foreign":
@@ -134,11 +134,11 @@ export class ToolCalls {
     }
   }
 
-  async #ask({ id, ask, release }: RecordedAsk, tellPending: TellPending, gone: AbortSignal): Promise<AskEnd> {
+  async #ask({ id, ask, release }: RecordedAsk, turn: CallId, tellPending: TellPending, gone: AbortSignal): Promise<AskEnd> {
     const { table, clock, ttlMs, admission, ledger, events } = this.#options;
     const expiresAt = Math.min(clock.now() + ttlMs, ask.expires ?? Number.POSITIVE_INFINITY);
     const { promise, resolve } = Promise.withResolvers<AskEnd>();
-    table.add({ id, session: ask.session, ask, expiresAt, deadline: clock.monotonic() + ttlMs, resolve });
+    table.add({ id, session: ask.session, turn, ask, expiresAt, deadline: clock.monotonic() + ttlMs, resolve });
 
     const answered = new AbortController();
     const onGone = (): void => this.#background(this.#end(id, "gone", "approval_refused"));

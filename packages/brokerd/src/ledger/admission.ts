@@ -1,11 +1,11 @@
 /** What policy would let run or ask for, but brokerd can't take on now: it is stopping, the disk is filling up, or enough is waiting. */
-import type { DenialReason, SessionId, ToolName } from "@boxmaker/proto";
+import type { CallId, DenialReason, SessionId, ToolName } from "@boxmaker/proto";
 import type { RateLimit } from "./rate-limit.ts";
 
 /** Room for asks that wait. Reserved when an ask is recorded, so that two of the same moment can't both have the last place. */
 export interface AskRoom {
-  /** Whether one more ask of this session may wait. */
-  hasRoom(session: SessionId): boolean;
+  /** Whether one more ask of this turn of the session may wait. */
+  hasRoom(session: SessionId, turn: CallId): boolean;
   /** @returns the function that gives the place back; more calls do nothing */
   reserve(session: SessionId): () => void;
 }
@@ -47,11 +47,15 @@ export class Admission {
     this.#isLow = await this.#options.isLowOnSpace();
   }
 
-  /** Why a call that policy has let through can't be taken on now. To be asked in the step that records it. */
-  refusal(session: SessionId, tool: ToolName, kind: "run" | "ask"): DenialReason | undefined {
+  /**
+   * Why a call that policy has let through can't be taken on now. To be asked in the step that records it.
+   *
+   * @param turn the turn of a call that would ask; undefined for one that would run
+   */
+  refusal(session: SessionId, tool: ToolName, turn: CallId | undefined): DenialReason | undefined {
     if (this.#stopping.signal.aborted) return "shutting_down";
     if (this.#isLow && SINKS.has(tool)) return "low_space";
-    if (kind === "ask" && !(this.#options.room.hasRoom(session) && this.#options.asks.isFree)) return "throttled";
+    if (turn !== undefined && !(this.#options.room.hasRoom(session, turn) && this.#options.asks.isFree)) return "throttled";
     return undefined;
   }
 

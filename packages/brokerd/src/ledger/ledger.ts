@@ -20,6 +20,7 @@ import {
   type AbsPath,
   ApprovalId,
   AuditSeq,
+  type CallId,
   type DenialReason,
   type Hash32,
   type Label,
@@ -62,6 +63,9 @@ export interface LedgerOptions extends RecorderOptions {
 }
 
 const BROKERD: Answerer = { by: "brokerd", user: null };
+
+/** A request, and the number of the first call of its turn. */
+export type TurnRequest = CallRequest & { readonly turn: CallId };
 
 type DeniedVerdict = Extract<Verdict, { kind: "denied" }>;
 
@@ -158,7 +162,7 @@ export class Ledger {
    *
    * @param signal aborts when nobody waits for the call any more
    */
-  async decide(request: CallRequest, origin: Origin, signal: AbortSignal): Promise<Decided> {
+  async decide(request: TurnRequest, origin: Origin, signal: AbortSignal): Promise<Decided> {
     const { session } = request;
     for (;;) {
       const grants = await this.#currentGrants();
@@ -171,7 +175,7 @@ export class Ledger {
       if (used !== undefined && isUsed(used, request.call)) return { kind: "reused" };
       const set = this.#sessionGrants.addTo(grants, session);
       const decided = decide(request, set, state, this.now(), this.box);
-      const verdict = signal.aborted ? deny(decided, "requester_gone") : this.#admit(session, decided);
+      const verdict = signal.aborted ? deny(decided, "requester_gone") : this.#admit(session, decided, request.turn);
       const isKnown = this.states.session(session) !== undefined;
       // Such a session isn't opened either: whoever makes them up mustn't fill the log's state.
       if (!isKnown && !this.#options.admission.mayOpen) return this.#recordUnopened(request, deny(decided, "throttled"));
@@ -197,7 +201,7 @@ export class Ledger {
       const set = this.#sessionGrants.addTo(grants, waiting.session);
       const verdict = redecide(waiting, set, state, this.now(), this.box);
       if (verdict.kind === "changed") return { kind: "changed", ask: verdict.ask };
-      const admitted = this.#admit(waiting.session, verdict);
+      const admitted = this.#admit(waiting.session, verdict, undefined);
       const obstacle = admitted.kind === "allowed" ? this.#running.obstacle(reachOf(admitted.decision)) : undefined;
       if (obstacle === undefined) return take() ? this.#recordApproval(id, waiting, admitted, who, state) : { kind: "taken" };
       await waitForEither(obstacle, [this.#options.admission.stopping]);
@@ -241,10 +245,10 @@ export class Ledger {
   }
 
   /** What policy let through, unless brokerd can't take it on now. */
-  #admit<V extends Verdict>(session: SessionId, verdict: V): V | DeniedVerdict {
+  #admit<V extends Verdict>(session: SessionId, verdict: V, turn: CallId | undefined): V | DeniedVerdict {
     if (verdict.kind === "denied") return verdict;
     const { tool } = verdict.kind === "ask" ? verdict.ask.request : verdict.decision.request;
-    const reason = this.#options.admission.refusal(session, tool, verdict.kind === "ask" ? "ask" : "run");
+    const reason = this.#options.admission.refusal(session, tool, verdict.kind === "ask" ? turn : undefined);
     return reason === undefined ? verdict : deny(verdict, reason);
   }
 

@@ -29,9 +29,9 @@ export function brokerSocket(
     answers: BrokerAnswer,
     kinds: ["tool_request"],
     handle: async (request, send, gone) => {
-      const { session, call, tool, arguments: argumentsText } = request.body;
+      const { session, call, turn, tool, arguments: argumentsText } = request.body;
       const tellPending = async (answer: BrokerAnswer): Promise<boolean> => (await send(answer, false)) === "sent";
-      const outcome = await calls.handle({ session, call, tool, argumentsText }, origin, tellPending, gone);
+      const outcome = await calls.handle({ session, call, turn, tool, argumentsText }, origin, tellPending, gone);
       if (typeof outcome !== "string") events.answered(outcome);
       await send(typeof outcome === "string" ? NOT_DECIDED[outcome] : { kind: "tool_response", body: outcome }, true);
     },

@@ -9,7 +9,13 @@ import { BoxFiles } from "../support/rig.ts";
 
 function read(files: BoxFiles, session: string, call = 1): BrokerRequest {
   const args = JSON.stringify({ path: files.at("notes/todo.md") });
-  const body = { session: SessionId.parse(session), call: CallId.parse(call), tool: "read_file", arguments: args };
+  const body = {
+    session: SessionId.parse(session),
+    call: CallId.parse(call),
+    turn: CallId.parse(call),
+    tool: "read_file",
+    arguments: args,
+  };
   return { kind: "tool_request", body };
 }
 

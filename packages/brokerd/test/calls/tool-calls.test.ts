@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { sha256 } from "@boxmaker/proto";
+import { CallId, sha256 } from "@boxmaker/proto";
 import { untilToldOrKilled } from "../fakes/recording-runtime.ts";
 import { BoxFiles, Rig } from "../support/rig.ts";
 
@@ -90,7 +90,7 @@ test("an ask waits, is told once, and runs after it is approved", async () => {
     truncated: false,
   });
   assert.equal(rig.table.size, 0);
-  assert.ok(rig.table.hasRoom(rig.runtime.runs[0]?.session ?? assert.fail()));
+  assert.ok(rig.table.hasRoom(rig.runtime.runs[0]?.session ?? assert.fail(), CallId.parse(9)));
 });
 
 test("a second ask of a session is denied throttled and recorded so, and one more when the first has ended isn't", async () => {

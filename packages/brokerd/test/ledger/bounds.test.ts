@@ -1,11 +1,11 @@
 /** What no flood gets past: asks an hour, sessions a minute, boxes at a time. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SessionId } from "@boxmaker/proto";
+import { type ApprovalId, SessionId } from "@boxmaker/proto";
 import { RateLimit } from "../../src/ledger/rate-limit.ts";
 import { FakeClock } from "../fakes/fake-clock.ts";
 import { DONE } from "../fakes/recording-runtime.ts";
-import { BoxFiles, Rig, settle } from "../support/rig.ts";
+import { BoxFiles, Rig, type SentCall, settle } from "../support/rig.ts";
 
 const THROTTLED = { outcome: "denied", reason: "throttled" };
 
@@ -41,6 +41,48 @@ test("an owner is given so many asks an hour, over all sessions; the rest is den
   rig.clock.advance(3_600_000);
   const next = rig.write("a", { session: "s-9" });
   await rig.refuse(await next.pending);
+});
+
+test("when two asks of a turn have been refused the rest of its asks is denied on record, and what needs no answer goes on", async () => {
+  using files = new BoxFiles();
+  files.grant("read", "read_file", "auto");
+  files.grant("write", "write_file", "ask");
+  await using rig = await Rig.open(files);
+  for (const name of ["a", "b"]) await rig.refuse(await rig.write(name, { turn: 0 }).pending);
+  assert.deepEqual(await rig.write("c", { turn: 0 }).outcome, THROTTLED);
+  assert.deepEqual(files.events("decision").at(-1)?.reason, "throttled");
+  const read = await rig.read("a", { turn: 0 }).outcome;
+  assert.equal(typeof read === "object" && read.outcome, "result");
+  // Another session's turn of that number is another one, and so is the session's next.
+  await rig.refuse(await rig.write("c", { turn: 0, session: "other" }).pending);
+  const next = rig.write("c", { turn: 5 });
+  await rig.approve(await next.pending);
+  const outcome = await next.outcome;
+  assert.equal(typeof outcome === "object" && outcome.outcome, "result");
+});
+
+test("only refusals of one turn count: not what was approved, expired or left, nor one refusal each of two turns", async () => {
+  using files = new BoxFiles();
+  files.grant("write", "write_file", "ask");
+  await using rig = await Rig.open(files, { ttlMs: 1000 });
+  const asked = async (turn: number): Promise<{ readonly sent: SentCall; readonly id: ApprovalId }> => {
+    const sent = rig.write("a", { turn });
+    return { sent, id: await sent.pending };
+  };
+  await rig.refuse((await asked(0)).id);
+  const approved = await asked(0);
+  await rig.approve(approved.id);
+  await approved.sent.outcome;
+  const expired = await asked(0);
+  rig.clock.advance(1000);
+  await expired.sent.outcome;
+  const left = await asked(0);
+  left.sent.leave();
+  await left.sent.outcome;
+  await rig.refuse((await asked(1)).id);
+  await rig.refuse((await asked(2)).id);
+  await rig.refuse((await asked(2)).id);
+  assert.deepEqual(await rig.write("a", { turn: 2 }).outcome, THROTTLED);
 });
 
 test("so many sessions are opened a minute; a call of a further one is denied on record and opens nothing", async () => {

@@ -239,7 +239,13 @@ test("status says what was answered since the start, by reason, what waits and r
   for (let time = 0; time < 2; time++)
     await ask(served.broker, {
       kind: "tool_request",
-      body: { session: SessionId.parse("lost"), call: CallId.parse(time), tool: "launch", arguments: "{}" },
+      body: {
+        session: SessionId.parse("lost"),
+        call: CallId.parse(time),
+        turn: CallId.parse(time),
+        tool: "launch",
+        arguments: "{}",
+      },
     });
   rig.isLowOnSpace = true;
   rig.clock.advance(5000);

@@ -183,7 +183,13 @@ export class KilledBox implements AsyncDisposable {
           : kind < 5
             ? (["http_fetch", { url: "https://example.com/" }] as const)
             : (["read_file", { path: "/etc/hostname" }] as const);
-    const body = { session: SessionId.parse(`s-${index}`), call: CallId.parse(call), tool, arguments: JSON.stringify(args) };
+    const body = {
+      session: SessionId.parse(`s-${index}`),
+      call: CallId.parse(call),
+      turn: CallId.parse(call),
+      tool,
+      arguments: JSON.stringify(args),
+    };
     return { kind: "tool_request", body };
   }
 }

@@ -120,6 +120,8 @@ export interface SentCall {
 export interface CallFields {
   readonly session?: string;
   readonly call?: number;
+  /** The turn that it belongs to; one of its own unless given. */
+  readonly turn?: number;
   readonly origin?: Origin;
   readonly tell?: TellPending;
 }
@@ -244,9 +246,11 @@ export class Rig implements AsyncDisposable {
       resolve(answer.body.approval);
       return isTold;
     };
+    const call = CallId.parse(fields.call ?? this.#call++);
     const request = {
       session: SessionId.parse(fields.session ?? "chat-1"),
-      call: CallId.parse(fields.call ?? this.#call++),
+      call,
+      turn: CallId.parse(fields.turn ?? call),
       tool,
       argumentsText: typeof args === "string" ? args : JSON.stringify(args),
     };

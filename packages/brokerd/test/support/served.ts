@@ -89,8 +89,9 @@ let calls = 0;
 export function call(served: Served, tool: "read_file" | "write_file", session = "chat-1"): BrokerRequest {
   const path = served.files.at("notes/todo.md");
   const args = tool === "read_file" ? { path } : { path, content: "x" };
+  const number = CallId.parse(++calls);
   return {
     kind: "tool_request",
-    body: { session: SessionId.parse(session), call: CallId.parse(++calls), tool, arguments: JSON.stringify(args) },
+    body: { session: SessionId.parse(session), call: number, turn: number, tool, arguments: JSON.stringify(args) },
   };
 }

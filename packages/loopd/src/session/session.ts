@@ -76,6 +76,11 @@ export class Session implements AsyncDisposable {
     this.#records.push(record);
   }
 
+  /** The id that the next call will have. */
+  get nextCall(): CallId {
+    return CallId.parse(this.#nextCall);
+  }
+
   /** Takes the next call id and records that it is taken, so that it is never used again whatever happens next. */
   async takeCall(id: string, tool: string): Promise<CallId> {
     const call = CallId.parse(this.#nextCall);

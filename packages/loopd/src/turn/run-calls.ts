@@ -1,6 +1,7 @@
 /** Runs the tool calls of one reply, in their order, and records each result. */
 import type { Clock } from "@boxmaker/edge/log";
 import {
+  type CallId,
   DENIAL_SENTENCES,
   escapeText,
   type SessionRecord,
@@ -19,6 +20,8 @@ import type { ToolEnd, ToolPort } from "./tool-port.ts";
 
 export interface CallContext {
   readonly session: Session;
+  /** The number of the turn's first call, whether it has made one yet or not. */
+  readonly turn: CallId;
   readonly port: ToolPort;
   readonly clock: Clock;
   readonly limits: { readonly calls: number; readonly result_bytes: number };
@@ -70,10 +73,10 @@ class CallRun {
   }
 
   async send(accepted: AcceptedCall, resolved: Extract<ResolvedCall, { readonly kind: "broker" }>): Promise<CallsEnd> {
-    const { session, port, emit, signal } = this.#context;
+    const { session, turn, port, emit, signal } = this.#context;
     const { tool } = resolved;
     const call = await session.takeCall(accepted.stored.id, tool);
-    const request = { session: session.id, call, tool, arguments: resolved.arguments.text };
+    const request = { session: session.id, call, turn, tool, arguments: resolved.arguments.text };
     const end = await port.call(request, {
       onPending: ({ approval, expires }) => emit({ event: "approval_pending", approval, tool, expires }),
       signal,

@@ -1,6 +1,6 @@
 /** One turn: the user's text, then request, reply and tool calls, again and again, until the model answers without a call. */
 import type { Clock } from "@boxmaker/edge/log";
-import { type SessionRecord, type TurnEvent, timestampFromMillis, type Usage } from "@boxmaker/proto";
+import { type CallId, type SessionRecord, type TurnEvent, timestampFromMillis, type Usage } from "@boxmaker/proto";
 import type { Completion, CompletionRequest, CompletionResult, OnModelEvent } from "../model/completion.ts";
 import type { Session } from "../session/session.ts";
 import { acceptCalls } from "./accept-calls.ts";
@@ -49,6 +49,7 @@ class Turn {
   readonly #request: TurnRequest;
   readonly #history: History;
   readonly #seen: Seen;
+  readonly #turn: CallId;
   readonly #repeated = new RepeatedCalls();
   #usage: Usage | undefined;
 
@@ -58,6 +59,7 @@ class Turn {
     const { baseline, records } = request.session;
     this.#history = new History(baseline, records);
     this.#seen = new Seen(records);
+    this.#turn = request.session.nextCall;
   }
 
   async run(): Promise<TurnOutcome> {
@@ -111,6 +113,7 @@ class Turn {
     const end = await runCalls(
       {
         session,
+        turn: this.#turn,
         port,
         clock,
         limits,

@@ -4,10 +4,11 @@ import type { BrokerAnswer, CallId, SessionId, ToolOutcome } from "@boxmaker/pro
 /** What brokerd says when it asks the owner. */
 export type Pending = Extract<BrokerAnswer, { readonly kind: "pending_approval" }>["body"];
 
-/** One call on its way out. `arguments` is JSON text. */
+/** One call on its way out. `turn` is the number of its turn's first call; `arguments` is JSON text. */
 export interface ToolPortRequest {
   readonly session: SessionId;
   readonly call: CallId;
+  readonly turn: CallId;
   readonly tool: string;
   readonly arguments: string;
 }

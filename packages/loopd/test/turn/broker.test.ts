@@ -9,7 +9,7 @@ import type { ToolEnd } from "../../src/turn/tool-port.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { TestHome } from "../support/home.ts";
 
-const REQUEST = { session: SessionId.parse("s1"), call: CallId.parse(1), tool: "shell", arguments: "{}" };
+const REQUEST = { session: SessionId.parse("s1"), call: CallId.parse(1), turn: CallId.parse(1), tool: "shell", arguments: "{}" };
 const never = new AbortController().signal;
 
 const ok = (id: number, final: boolean): Buffer =>

@@ -28,7 +28,8 @@ test("a turn with a tool call sends it to the broker as the model wrote it, and 
   });
   const turn = await loop.client.turn("s1", "read todo.md");
   assert.equal(contentOf(turn), "It says: buy milk.");
-  assert.deepEqual(loop.broker.requests, [{ session: "s1", call: 1, tool: "read_file", arguments: '{"path": "/n/todo.md"}' }]);
+  const request = { session: "s1", call: 1, turn: 1, tool: "read_file", arguments: '{"path": "/n/todo.md"}' };
+  assert.deepEqual(loop.broker.requests, [request]);
   assert.deepEqual(namesOf(turn), ["tool_call", "tool_result", "taint"]);
   const messages = loop.model.requests[1]?.chat.messages ?? [];
   assert.deepEqual(
@@ -39,6 +40,35 @@ test("a turn with a tool call sends it to the broker as the model wrote it, and 
   assert.deepEqual(
     (await loop.records("s1")).map(({ kind }) => kind),
     ["session_start", "user", "assistant", "usage", "call_sent", "tool_result", "assistant", "usage"],
+  );
+});
+
+test("each call says which was the first one of its turn", async () => {
+  const callOf = (path: string) => ({ name: "read_file", arguments: JSON.stringify({ path }) });
+  await using loop = await TestLoop.start({
+    model: {
+      script: [
+        reply({ calls: [callOf("/n/a"), callOf("/n/b")] }),
+        reply({ content: "Two." }),
+        reply({ calls: [callOf("/n/c")] }),
+        reply({ calls: [callOf("/n/d")] }),
+        reply({ content: "Two more." }),
+      ],
+    },
+    broker: async (_request, answer) => {
+      await answer(result("x"), true);
+    },
+  });
+  await loop.client.turn("s1", "read two");
+  await loop.client.turn("s1", "and two more", { resume: true });
+  assert.deepEqual(
+    loop.broker.requests.map(({ call, turn }) => [call, turn]),
+    [
+      [1, 1],
+      [2, 1],
+      [3, 3],
+      [4, 3],
+    ],
   );
 });
 

@@ -10,12 +10,14 @@ import { ErrorMessage } from "./error-message.ts";
 import { message } from "./message.ts";
 
 /**
- * `arguments` is the JSON text as the model wrote it, so that brokerd alone reads it, and what the strict reader refuses (a
+ * `turn` is the number of the first call of the same turn: after two refusals in a turn the rest of its asks are denied, and brokerd knows
+ * turns by this alone. `arguments` is the JSON text as the model wrote it, so that brokerd alone reads it, and what the strict reader refuses (a
  * fraction, a duplicate key) is a denial that is recorded and not an unreadable frame.
  */
 export const ToolRequest = message("tool_request", {
   session: SessionId,
   call: CallId,
+  turn: CallId,
   tool: RequestedTool,
   arguments: z.string(),
 });
