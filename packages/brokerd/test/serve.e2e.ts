@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { type BrokerRequest, CallId, SessionId } from "@boxmaker/proto";
 import { findSnapshot } from "../src/ledger/snapshot-file.ts";
-import { ask, Client } from "./support/client.ts";
+import { ask, Client, frameOf } from "./support/client.ts";
 import { adminOf, brokerOf, Daemon, type Ended } from "./support/daemon.ts";
 import { BoxFiles, Rig } from "./support/rig.ts";
 
@@ -296,11 +296,18 @@ test("a log whose disk fails denies everything from then on, and says so once", 
 
 test("no descriptor left doesn't end it: it serves again when some are free", async () => {
   using files = withGrants();
-  const limits = "[limits]\nconnections = 1000\n";
+  const limits = "[limits]\nconnections = 1000\nread_deadline_ms = 3600000\n";
   await using daemon = Daemon.serve(files, limits, { shell: 'ulimit -n 64; exec "$@"' });
   await daemon.ready;
+  using early = await Client.connect(adminOf(files));
+  // Answered after the one that came before it is in.
+  await ask(adminOf(files), { kind: "approvals", body: {} });
   const held = await Promise.all(Array.from({ length: 80 }, () => Client.connect(brokerOf(files))));
   for (const client of held) client.socket.on("error", () => undefined);
+  // There is no descriptor for some of them: they are let go, and nothing else happens.
+  assert.equal(await Promise.race(held.map((client) => client.next())), undefined);
+  early.socket.write(frameOf({ kind: "approvals", body: {} }));
+  assert.equal((await early.next())?.message.kind, "approval_list");
   for (const client of held) client.socket.destroy();
   for (;;) {
     using client = await Client.request(adminOf(files), { kind: "status", body: {} });
@@ -308,8 +315,10 @@ test("no descriptor left doesn't end it: it serves again when some are free", as
     const answer = await client.next();
     if (answer?.message.kind === "status_report") break;
   }
+  assert.equal((await ask(brokerOf(files), call(files, "read_file"))).kind, "tool_response");
   daemon.kill("SIGTERM");
   assert.equal((await daemon.ended).code, 0);
+  assert.equal(kinds(files).at(-1), "stopped");
 });
 
 test("a log reader that goes away doesn't end it", async () => {

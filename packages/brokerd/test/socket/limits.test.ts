@@ -121,7 +121,7 @@ test("frames that a waiting requester goes on sending aren't held in memory", as
 test("a request cut at any byte, or with any byte damaged, is answered at most with an error, and the socket goes on", async () => {
   await using served = await serve({ readDeadlineMs: 60_000 });
   const frame = frameOf(call(served, "read_file"));
-  for (let cut = 0; cut < frame.length; cut += 3) {
+  for (let cut = 0; cut < frame.length; cut++) {
     using client = await Client.connect(served.broker);
     client.socket.end(frame.subarray(0, cut));
     const answer = await client.next();
