@@ -25,6 +25,8 @@ export const NEXT_DAY = "2026-01-06.jsonl";
 export const LAST_DAY = "2026-01-08.jsonl";
 export const SOUND = soundLog().build();
 export const FIRST = linesOf(SOUND, DAY);
+/** A line of one byte more than a record may have, with its newline. */
+export const TOO_LONG = `${"x".repeat(4 * 1024 * 1024 + 1)}\n`;
 export const HALF = '{"seq":5,"time":"2026-01-0';
 
 /** @param records how many are good before the break; fewer than `lastGood` only behind an accepted one */

@@ -13,6 +13,7 @@ import {
   NEXT_DAY,
   rechained,
   SOUND,
+  TOO_LONG,
   withTail,
 } from "./damage.ts";
 import { stopped } from "./log-builder.ts";
@@ -172,6 +173,16 @@ export const DAMAGED_RECORDS: readonly DamagedLog[] = [
     name: "a lost newline at the end of a day that isn't the last",
     files: new Map([...SOUND, [DAY, SOUND.get(DAY)?.subarray(0, -1) ?? Buffer.alloc(0)]]),
     verdict: broken(DAY, 4, 4, /^the end of the file/u),
+  },
+  {
+    name: "a line of more megabytes than a record may have",
+    files: four().raw(TOO_LONG).add(stopped()).build(),
+    verdict: broken(DAY, 5, 4, /^a line longer than 4194304 bytes$/u),
+  },
+  {
+    name: "a changed record, and a later file without its last newline, with another behind it",
+    files: new Map([...edited(2, "s-1", "s-9"), [NEXT_DAY, (SOUND.get(NEXT_DAY) ?? Buffer.alloc(0)).subarray(0, -1)]]),
+    verdict: broken(DAY, 3, 2, /^prev /u),
   },
   {
     name: "a torn line at the end of a day that isn't the last",

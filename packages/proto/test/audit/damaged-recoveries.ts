@@ -1,6 +1,6 @@
 /** Logs with torn lines and recovery records that don't belong together. */
 
-import { broken, DAY, type DamagedLog, four, HALF, recovered, torn } from "./damage.ts";
+import { broken, DAY, type DamagedLog, four, HALF, recovered, TOO_LONG, torn } from "./damage.ts";
 import { approval, hashOf, linesOf, stopped } from "./log-builder.ts";
 
 export const DAMAGED_RECOVERIES: readonly DamagedLog[] = [
@@ -113,6 +113,11 @@ export const DAMAGED_RECOVERIES: readonly DamagedLog[] = [
   {
     name: "a torn line and a torn recovery that nothing describes",
     files: torn(HALF, (log, offset) => log.raw(`${log.line(log.recovery(offset, HALF)).slice(0, 60)}\n`).add(stopped())),
+    verdict: broken(DAY, 5, 4, /^not JSON$/u),
+  },
+  {
+    name: "a line of more megabytes than a record may have after a torn one",
+    files: torn(HALF, (log) => log.raw(TOO_LONG)),
     verdict: broken(DAY, 5, 4, /^not JSON$/u),
   },
   { name: "an empty line after a torn one", files: torn(HALF, (log) => log.raw("\n")), verdict: broken(DAY, 5, 4, /^not JSON$/u) },

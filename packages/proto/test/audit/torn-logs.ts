@@ -96,6 +96,23 @@ export const TORN_LOGS: readonly DamagedLog[] = [
     verdict: tornTail(4, 2),
   },
   {
+    name: "half a recovery with its newline after the line it was to describe",
+    files: torn(HALF, (log, offset) => log.raw(`${log.line(log.recovery(offset, HALF)).slice(0, 60)}\n`)),
+    verdict: tornTail(4, 2),
+  },
+  {
+    name: "a whole record and its recovery that were both torn, of which only the recovery is described",
+    files: (() => {
+      const log = four();
+      const { offset } = log;
+      const record = log.line(stopped());
+      const unended = log.raw(`${record}\n`).line(log.recovery(offset, record));
+      const unendedAt = log.offset;
+      return log.raw(`${unended}\n`).add(log.recovery(unendedAt, unended)).build();
+    })(),
+    verdict: tornTail(5),
+  },
+  {
     name: "half a recovery and zero bytes after the line it was to describe",
     files: torn(HALF, (log, offset) => log.raw(log.line(log.recovery(offset, HALF)).slice(0, 60)).raw(Buffer.alloc(20))),
     verdict: tornTail(4, 2),
