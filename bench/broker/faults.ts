@@ -10,7 +10,7 @@ import type { Figure } from "../figure/figure.ts";
 
 const KILLS = 1000;
 /** A box's log grows with its lives. */
-const LIVES_A_BOX = 50;
+const LIVES_A_BOX = 25;
 const TOOLKIT = fileURLToPath(new URL("../../packages/toolkit/dist/toolkit.mjs", import.meta.url));
 const ROUNDS_A_PAIR = 1000;
 

@@ -2,8 +2,9 @@
  * What the audit log says about sessions, paths and uses: a fold over its records. The same function is used for the records of an
  * earlier life and for each new one, so a restart can't come to another state.
  */
+import { ALL_USES, WORST, writtenBy } from "@boxmaker/policy";
 import {
-  AbsPath,
+  type AbsPath,
   type AuditEvent,
   type AuditRecord,
   type AuditSeq,
@@ -18,7 +19,6 @@ import {
   type Origin,
   type PathLabel,
   type RewindPoint,
-  type RunPlan,
   type SessionId,
   unreachable,
 } from "@boxmaker/proto";
@@ -125,18 +125,6 @@ function grantNumber(id: string): number {
 /** What may be read of the states; only the ledger applies records to them. */
 export type LedgerStates = Omit<SessionStates, "apply" | "doubt">;
 
-/** What is assumed of whatever a broken log can't be believed about. */
-const WORST: Label = { taint: "secret", untrusted: true };
-
-/** The paths that take the new state of a session whose call was let run: what its box could write. Policy's rule, from the record. */
-function writtenPaths(decision: DecisionEvent, run: RunPlan): readonly AbsPath[] {
-  const writable = run.mounts.filter((mount) => mount.writable).map((mount) => mount.path);
-  if (decision.tool !== "write_file" || decision.arguments.form !== "typed") return writable;
-  // A file tool writes its one file, not the whole mount.
-  const path = AbsPath.safeParse(decision.arguments.values.path);
-  return path.success ? [path.data] : writable;
-}
-
 /** All of the state, for a snapshot. Nothing in it changes any more. */
 export interface StatesContents {
   readonly latest: number;
@@ -152,6 +140,7 @@ export interface StatesContents {
 export class SessionStates {
   readonly #sessions = new Map<SessionId, SessionState>();
   readonly #paths = new Map<AbsPath, Label>();
+  /** Of every grant with `uses` that a call has met. */
   readonly #uses = new Map<string, number>();
   readonly #asks = new Map<AuditSeq, DecisionEvent>();
   readonly #unfinished = new Map<AuditSeq, UnfinishedCall>();
@@ -260,7 +249,7 @@ export class SessionStates {
         return;
       case "decision":
         this.#latest = Math.max(this.#latest, millisFromTimestamp(event.now));
-        this.#useCall(event);
+        this.#takeDecision(event);
         if (event.outcome === "ask") this.#asks.set(record.seq, event);
         if (event.outcome === "allowed") this.#dispatch(record.seq, event, event);
         return;
@@ -299,13 +288,13 @@ export class SessionStates {
       this.#sessions.set(session, { origin, ceiling, label: WORST, from, start: WORST, ...unknown });
     }
     if (event.kind === "session_grant") this.#lastGrant = Math.max(this.#lastGrant, grantNumber(event.grant));
-    if (event.kind === "decision") this.#useCall(event);
+    if (event.kind === "decision") this.#takeDecision(event);
     if (event.kind === "decision" && event.outcome === "allowed") this.#dispatch(seq, event, event);
     if (event.kind === "decision" && event.outcome === "ask" && !this.#asks.has(seq)) this.#asks.set(seq, event);
     if (event.kind === "approval") {
       const asked = this.#asks.get(event.decision);
       if (asked !== undefined && event.raises !== null) this.#dispatch(event.decision, asked, event);
-      else if (event.spends !== null) this.#uses.set(event.spends, this.usesSpent(event.spends) + 1);
+      else this.#spend(event.spends);
     }
   }
 
@@ -314,12 +303,16 @@ export class SessionStates {
     for (const [id, state] of this.#sessions) this.#sessions.set(id, { ...state, label: WORST, start: WORST });
     for (const path of this.#paths.keys()) this.#paths.set(path, WORST);
     this.#pathList = undefined;
+    // Which grant it was that they spent nobody knows.
+    for (const grant of this.#uses.keys()) this.#uses.set(grant, ALL_USES);
     this.#asks.clear();
     this.#unfinished.clear();
     this.#grants.clear();
   }
 
-  #useCall({ session, call }: DecisionEvent): void {
+  /** What any decision tells, whatever came of it: the number that it took, and the grants with uses that it met. */
+  #takeDecision({ session, call, uses_left: limited }: DecisionEvent): void {
+    for (const { grant } of limited) this.#uses.set(grant, this.usesSpent(grant));
     const state = this.#sessions.get(session);
     if (state !== undefined) this.#sessions.set(session, { ...state, calls: withCall(state.calls, call) });
   }
@@ -348,14 +341,18 @@ export class SessionStates {
   ): void {
     const { session, call, tool } = decision;
     this.#unfinished.set(seq, { decision: seq, session, call, tool });
-    if (spends !== null) this.#uses.set(spends, this.usesSpent(spends) + 1);
+    this.#spend(spends);
     if (raises === null) return;
     this.#raise(seq, decision, raises);
-    for (const path of run === null ? [] : writtenPaths(decision, run)) {
+    for (const path of run === null ? [] : writtenBy(decision, run)) {
       const known = this.#paths.get(path);
       this.#paths.set(path, known === undefined ? raises : joinLabel(known, raises));
       this.#pathList = undefined;
     }
+  }
+
+  #spend(grant: string | null): void {
+    if (grant !== null) this.#uses.set(grant, Math.min(ALL_USES, this.usesSpent(grant) + 1));
   }
 
   #raise(seq: AuditSeq, { session, call, tool }: DecisionEvent, raises: Label): void {

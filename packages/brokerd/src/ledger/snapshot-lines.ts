@@ -24,7 +24,7 @@ import type { LogMark } from "../audit/audit-log.ts";
 import { SessionStates, type StatesContents } from "./session-states.ts";
 
 /** Goes up when the fold of the log comes to another state than before: what was saved by another one is of no use. */
-const FORMAT = 1;
+const FORMAT = 2;
 
 const Head = z
   .strictObject({

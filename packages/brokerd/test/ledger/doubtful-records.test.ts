@@ -104,7 +104,24 @@ test("an accepted break takes every session and path that is known for the worst
   for (const record of recordsOf(ACCEPTED)) states.apply(record);
   assert.deepEqual(states.session(SessionId.parse("s-1"))?.label, WORST);
   assert.deepEqual(states.pathLabels, [{ path: "/srv/notes", label: WORST }]);
-  assert.deepEqual([states.openAsks.length, states.unfinished.length, states.usesSpent("notes")], [0, 0, 1]);
+  assert.deepEqual([states.openAsks.length, states.unfinished.length], [0, 0]);
+});
+
+test("an accepted break or loss takes every use of each grant that the log knows to have uses for spent, met by a call or only seen", () => {
+  const loss: AuditEvent = { kind: "accepted_loss", origin: "x", size: 9, root: ZERO_HASH, found: 4 };
+  for (const accepted of [ACCEPTED, loss]) {
+    const seen: DecisionEvent = { ...decision(2, "ask"), uses_left: [{ grant: "seen", left: 3 }] };
+    const states = new SessionStates();
+    for (const record of recordsOf(started(), sessionOpened("s-1"), decision(1, "allowed"), seen)) states.apply(record);
+    assert.deepEqual([states.usesSpent("notes"), states.usesSpent("seen")], [1, 0]);
+    for (const record of recordsOf(accepted)) states.apply(record);
+    for (const grant of ["notes", "seen"]) assert.equal(states.usesSpent(grant), Number.MAX_SAFE_INTEGER);
+    // What is new is the owner's renewal.
+    assert.equal(states.usesSpent("another"), 0);
+    // More can't be spent, and the number stays one that can be saved.
+    for (const record of recordsOf(decision(7, "allowed"))) states.doubt(record);
+    assert.equal(states.usesSpent("notes"), Number.MAX_SAFE_INTEGER);
+  }
 });
 
 test("a doubtful session is known afterwards, and can't be taken for a new one", () => {

@@ -1,6 +1,7 @@
 /** The state that brokerd lives by is the state that the log says, after every history and through every restart. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { LogFold } from "@boxmaker/policy/analysis";
 import { type ApprovalId, CallId, type Hash32, SessionId, ZERO_HASH } from "@boxmaker/proto";
 import fc from "fast-check";
 import { SessionStates } from "../../src/ledger/session-states.ts";
@@ -124,9 +125,23 @@ class Life {
   }
 }
 
+/** The state that the log says; those who take decisions of the past again have a fold of their own, which must come to the same. */
 function fold(files: BoxFiles): SessionStates {
   const folded = new SessionStates();
-  for (const record of files.records()) folded.apply(record);
+  const replayed = new LogFold();
+  const grants = new Set<string>();
+  for (const record of files.records()) {
+    folded.apply(record);
+    replayed.apply(record);
+    if (record.event.kind === "decision") for (const { grant } of record.event.uses_left) grants.add(grant);
+  }
+  const { sessions } = folded.contents();
+  for (const [id, { origin, ceiling, label, raisedBy }] of sessions) {
+    const raises = raisedBy.map(({ decision: seq, call, tool, after }) => ({ seq, call, tool, after }));
+    assert.deepEqual(replayed.session(id), { origin, ceiling, label, raisedBy: raises });
+  }
+  assert.deepEqual(replayed.pathLabels, folded.pathLabels);
+  for (const grant of grants) assert.equal(replayed.usesSpent(grant), folded.usesSpent(grant));
   return folded;
 }
 

@@ -127,7 +127,7 @@ test("a file whose end was made anew is held to its shape all the same", async (
   assert.equal(readSnapshot(sealed(lines)).kind, "snapshot");
   const [first = ""] = lines;
   for (const bad of [
-    lines.with(0, first.replace('"version":1', '"version":2')),
+    lines.with(0, first.replace('"version":2', '"version":1')),
     lines.slice(1),
     [...lines, '{"line":"wish"}'],
     [...lines, "{}"],

@@ -1,6 +1,6 @@
 /** What a decision of the past depended on beside its own record: a fold over the log up to it. */
 import {
-  AbsPath,
+  type AbsPath,
   type AuditRecord,
   type AuditSeq,
   type CallId,
@@ -12,9 +12,9 @@ import {
   type Label,
   type Origin,
   type PathLabel,
-  type RunPlan,
   type SessionId,
 } from "@boxmaker/proto";
+import { ALL_USES, WORST, writtenBy } from "../rules/remembered.ts";
 
 /** A file of a set as the log lists it. */
 export interface ListedFile {
@@ -38,21 +38,13 @@ export interface PastSession {
   readonly raisedBy: readonly PastRaise[];
 }
 
-/** What is assumed of whatever a broken log can't be believed about. */
-const WORST: Label = { taint: "secret", untrusted: true };
-
-/** What a box could write: the file of write_file, otherwise every writable mount. */
-function writtenBy({ tool, arguments: given }: DecisionEvent, run: RunPlan): readonly AbsPath[] {
-  const file = tool === "write_file" && given.form === "typed" ? AbsPath.safeParse(given.values.path).data : undefined;
-  return file === undefined ? run.mounts.filter(({ writable }) => writable).map(({ path }) => path) : [file];
-}
-
 type Ran = Pick<DecisionEvent, "raises" | "spends" | "run">;
 
 /** Sessions, labels, uses and grants in force after the records that it has been given, in order and each once. */
 export class LogFold {
   readonly #sessions = new Map<SessionId, PastSession>();
   readonly #labels = new Map<AbsPath, Label>();
+  /** Of every grant with `uses` that a call has met. */
   readonly #spent = new Map<string, number>();
   readonly #asks = new Map<number, DecisionEvent>();
   readonly #granted = new Map<string, ListedFile & { readonly session: SessionId }>();
@@ -117,6 +109,7 @@ export class LogFold {
         for (const path of this.#labels.keys()) if (holdsPath(event.path, path)) this.#labels.delete(path);
         return;
       case "decision":
+        for (const { grant } of event.uses_left) this.#spent.set(grant, this.usesSpent(grant));
         if (event.outcome === "ask") this.#asks.set(seq, event);
         if (event.outcome === "allowed") this.#run(seq, event, event);
         return;
@@ -131,6 +124,7 @@ export class LogFold {
       case "accepted_loss":
         for (const [id, session] of this.#sessions) this.#sessions.set(id, { ...session, label: WORST });
         for (const path of this.#labels.keys()) this.#labels.set(path, WORST);
+        for (const grant of this.#spent.keys()) this.#spent.set(grant, ALL_USES);
         this.#granted.clear();
         this.#asks.clear();
         return;

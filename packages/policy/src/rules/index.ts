@@ -23,3 +23,4 @@ export {
   type ValidGrantSet,
 } from "./grant-set.ts";
 export { hiddenPaths, pathsWritten } from "./plan-run.ts";
+export { ALL_USES, WORST, writtenBy } from "./remembered.ts";
