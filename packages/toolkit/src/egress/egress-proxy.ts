@@ -179,9 +179,10 @@ export class EgressProxy implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopping.abort();
-    const closed = new Promise((resolve) => this.#server.close(resolve));
+    const closed = Promise.withResolvers<void>();
+    this.#server.close(() => closed.resolve());
     for (const socket of this.#open) socket.destroy();
-    await closed;
+    await closed.promise;
   }
 }
 

@@ -66,7 +66,7 @@ function groupsOf(address: string): readonly number[] {
   const [head = "", tail = ""] = hex.split("::");
   const [left, right] = [head, tail].map((half) => (half === "" ? [] : half.split(":").map((group) => Number.parseInt(group, 16))));
   if (left === undefined || right === undefined) return [];
-  return [...left, ...new Array<number>(8 - left.length - right.length).fill(0), ...right];
+  return [...left, ...Array.from({ length: 8 - left.length - right.length }, () => 0), ...right];
 }
 
 /** The IPv4 address inside of an IPv4-mapped address, and of one that a NAT64 gateway translates. No other form is unwrapped. */

@@ -22,6 +22,9 @@ const CONNECT_SECONDS = 12;
 /** A body that is said to be longer isn't begun, in bytes (64 MiB). What is kept of one is far less. */
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
 
+/** How much later than the fetch's own deadline, which is for all of its requests, curl gives up by itself. */
+const GRACE_MS = 1_000;
+
 /** Arguments for one request of a URL that was parsed: `href` as a WHATWG URL spells itself. */
 export function curlArguments(href: string, { proxySocket, certificates }: FetchPlaces, limitMs: number): readonly string[] {
   return [
@@ -48,7 +51,7 @@ export function curlArguments(href: string, { proxySocket, certificates }: Fetch
     "--connect-timeout",
     String(CONNECT_SECONDS),
     "--max-time",
-    (limitMs / 1000).toFixed(3),
+    ((limitMs + GRACE_MS) / 1000).toFixed(3),
     "--max-filesize",
     String(MAX_FILE_BYTES),
     "--user-agent",

@@ -1,7 +1,7 @@
 /** http_fetch: one URL by curl through the egress proxy, and what its server said. */
 import { type BoxRun, escapeText, hostOfFetchUrl } from "@boxmaker/proto";
 import { fail, succeed, type ToolResult } from "../tool-result.ts";
-import { BOX_PLACES, type FetchPlaces } from "./curl-arguments.ts";
+import { BOX_PLACES, curlArguments, type FetchPlaces } from "./curl-arguments.ts";
 import { judgeRedirect } from "./redirect.ts";
 import { MAX_HEAD, type Response, readResponse } from "./response.ts";
 import { runCurl } from "./run-curl.ts";
@@ -19,13 +19,12 @@ export async function httpFetch(url: string, terms: Terms, cap: number, places: 
   if (terms === null) return fail(TOOL, url, "this box has no way to the network");
   if (hostOfFetchUrl(url) === undefined) return fail(TOOL, url, "not a URL that can be fetched");
   const limit = Math.min(cap, MAX_BODY);
-  const ends = performance.now() + terms.limit_ms;
+  const deadline = AbortSignal.timeout(terms.limit_ms);
   const hops: string[] = [];
   let redirects = 0;
   for (let { href } = new URL(url); ; ) {
-    const restMs = ends - performance.now();
-    if (restMs < 1) return fail(TOOL, url, `no answer within ${terms.limit_ms} ms, after ${redirects} redirects`);
-    const transfer = await runCurl(href, places, restMs, MAX_HEAD + limit);
+    const transfer = await runCurl(curlArguments(href, places, terms.limit_ms), places.curl, MAX_HEAD + limit, deadline);
+    if (transfer.kind === "late") return fail(TOOL, href, `no answer within ${terms.limit_ms} ms`);
     if (transfer.kind === "failed") return fail(TOOL, href, transfer.problem);
     const response = readResponse(transfer.bytes);
     if (response === undefined) return fail(TOOL, href, `the response has no head of at most ${MAX_HEAD} bytes`);

@@ -3,10 +3,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 import { escapeText } from "@boxmaker/proto";
 import { describeError } from "../system-error.ts";
-import { curlArguments, type FetchPlaces } from "./curl-arguments.ts";
 
-/** What curl printed: the response's head and body. `isCut`: there was more. */
+/** What curl printed: the response's head and body. `isCut`: there was more. `late`: it hadn't ended by the deadline. */
 export type Transfer =
+  | { readonly kind: "late" }
   | { readonly kind: "response"; readonly bytes: Buffer; readonly isCut: boolean }
   | { readonly kind: "failed"; readonly problem: string };
 
@@ -43,27 +43,31 @@ function phraseFailure(status: number | null, stderr: Buffer): string {
   return escapeText(answer === undefined ? line : `${line}: ${answer}`);
 }
 
-/** Requests `href` once, for at most `limitMs`. At most `maxBytes` are kept; curl is ended as soon as there are more. */
-export function runCurl(href: string, places: FetchPlaces, limitMs: number, maxBytes: number): Promise<Transfer> {
+/** Runs curl once. At most `maxBytes` are kept; it is ended as soon as there are more, and at the deadline. */
+export function runCurl(args: readonly string[], program: string, maxBytes: number, deadline: AbortSignal): Promise<Transfer> {
   const { promise, resolve } = Promise.withResolvers<Transfer>();
   let curl: ChildProcess & { readonly stdout: Readable; readonly stderr: Readable };
   try {
     // Without an environment: none of curl's own variables changes what it does.
-    curl = spawn(places.curl, curlArguments(href, places, limitMs), { env: {}, stdio: ["ignore", "pipe", "pipe"] });
+    curl = spawn(program, args, { env: {}, stdio: ["ignore", "pipe", "pipe"] });
   } catch (error) {
     // Node throws some errors of starting a process and emits the others: both are the tool's result.
-    return Promise.resolve(failed(`${places.curl}: ${describeError(error)}`));
+    return Promise.resolve(failed(`${program}: ${describeError(error)}`));
   }
   let isCut = false;
+  const kill = (): void => void curl.kill("SIGKILL");
   const stdout = keepFirst(curl.stdout, maxBytes, () => {
     isCut = true;
-    curl.kill("SIGKILL");
+    kill();
   });
   const stderr = keepFirst(curl.stderr, STDERR_KEPT, () => undefined);
-  curl.once("error", (error) => resolve(failed(`${places.curl}: ${describeError(error)}`)));
+  if (deadline.aborted) kill();
+  deadline.addEventListener("abort", kill, { once: true });
+  curl.once("error", (error) => resolve(failed(`${program}: ${describeError(error)}`)));
   curl.once("close", (status) => {
-    const isDone = status === 0 || isCut;
-    resolve(isDone ? { kind: "response", bytes: stdout(), isCut } : failed(phraseFailure(status, stderr())));
+    deadline.removeEventListener("abort", kill);
+    if (status === 0 || isCut) resolve({ kind: "response", bytes: stdout(), isCut });
+    else resolve(deadline.aborted ? { kind: "late" } : failed(phraseFailure(status, stderr())));
   });
   return promise;
 }
