@@ -9,6 +9,8 @@ import { ConnectError, connectUnix } from "./connect-unix.ts";
 export const MAX_SOCKET_PATH = 107;
 
 const PROBE_MS = 2000;
+/** Connections that wait until the process comes round to them; past it a client can't connect at all. The kernel's own limit may be lower. */
+const BACKLOG = 4096;
 
 /** A socket that is being served. Disposing stops accepting and removes the socket file; open connections are the caller's. */
 export interface UnixServer extends AsyncDisposable {
@@ -90,7 +92,7 @@ async function removeStale(path: string): Promise<string | undefined> {
 function bind(server: Server, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen({ path }, () => {
+    server.listen({ path, backlog: BACKLOG }, () => {
       server.off("error", reject);
       resolve();
     });

@@ -182,6 +182,14 @@ test("listenUnix() closes a connection over the limit, and takes one again when 
   for (const socket of open) socket.destroy();
 });
 
+test("listenUnix() takes a burst of connections that all come before it comes round to the first one", async () => {
+  await using folder = await tempFolder();
+  await using server = await listening(join(folder.path, "d/x.sock"), (socket) => socket.end(), 1000);
+  const burst = await Promise.all(Array.from({ length: 700 }, () => connectUnix(server.path, { signal: never })));
+  assert.equal(burst.length, 700);
+  for (const socket of burst) socket.destroy();
+});
+
 test("connectUnix() tells a missing socket, a refusing one and a passed deadline apart", async () => {
   await using folder = await tempFolder();
   const missing = await connectUnix(join(folder.path, "x.sock"), { signal: never }).catch((error: unknown) => error);
