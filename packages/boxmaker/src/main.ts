@@ -56,6 +56,7 @@ function program(): Command {
         model: text("model"),
         runtime: runtime.success ? runtime.data : undefined,
         stop: stop.signal,
+        isInteractive: process.stdin.isTTY && process.stderr.isTTY,
         onChat: (running) => {
           chatting = running;
         },

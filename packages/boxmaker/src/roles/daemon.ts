@@ -44,23 +44,36 @@ export class Daemon {
 
   /** Ends the process: SIGTERM, and SIGKILL where it hasn't ended after ten seconds. */
   async stop(): Promise<Exit> {
-    this.#child.kill("SIGTERM");
-    const ended = new AbortController();
-    const kill = (): void => void this.#child.kill("SIGKILL");
-    this.#clock.sleep(STOP_MS, ended.signal).then(kill, () => undefined);
-    try {
-      return await this.exited;
-    } finally {
-      ended.abort();
-    }
+    endChild(this.#child, this.#clock, this.exited);
+    return await this.exited;
   }
+}
+
+/** Sends SIGTERM, and SIGKILL where it hasn't ended after ten seconds. */
+function endChild(child: ChildProcessByStdio<null, Readable, Readable>, clock: Clock, exited: Promise<Exit>): void {
+  child.kill("SIGTERM");
+  const ended = new AbortController();
+  exited.then(() => ended.abort()).catch(() => undefined);
+  clock.sleep(STOP_MS, ended.signal).then(
+    () => child.kill("SIGKILL"),
+    () => undefined,
+  );
 }
 
 /**
  * Starts a daemon and waits for the line that begins with `<name>: ready`. Where it ends instead, the reason is the last line on its
  * standard error that begins with its name: the one that it refuses with.
+ *
+ * @param signal ends the start: the process is stopped, and its end waited for
  */
-export async function startDaemon(name: string, program: Program, onLine: LineListener, clock: Clock): Promise<Start> {
+export async function startDaemon(
+  name: string,
+  program: Program,
+  onLine: LineListener,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<Start> {
+  if (signal.aborted) return { kind: "failed", problem: toldToEnd(name), exit: undefined };
   const child = spawn(program.command, program.args, {
     env: program.env,
     stdio: ["ignore", "pipe", "pipe"],
@@ -93,10 +106,20 @@ export async function startDaemon(name: string, program: Program, onLine: LineLi
     child.kill("SIGKILL");
   };
   clock.sleep(START_MS, decided.signal).then(giveUp, () => undefined);
+  const end = (): void => {
+    refusal = toldToEnd(name);
+    endChild(child, clock, exited);
+  };
+  signal.addEventListener("abort", end, { once: true });
   const result = await outcome;
+  signal.removeEventListener("abort", end);
   decided.abort();
   if ("problem" in result) return { kind: "failed", problem: result.problem, exit: result.exit };
   return { kind: "ready", daemon: new Daemon(child, exited, clock), line: result.ready };
+}
+
+function toldToEnd(name: string): string {
+  return `${name} was told to end before it was ready; see docs/runbook.md#role-ended`;
 }
 
 /** `exit 1`, or `killed by SIGKILL`. */

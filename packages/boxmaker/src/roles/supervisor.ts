@@ -15,6 +15,8 @@ export type RoleStart = { readonly kind: "ready"; readonly line: string } | Extr
 
 const FIRST_BACKOFF_MS = 250;
 const MAX_BACKOFF_MS = 10_000;
+/** A role that was up for so long begins with the shortest pause again. */
+const STEADY_MS = 60_000;
 
 interface Role {
   readonly name: string;
@@ -40,7 +42,7 @@ export class Supervisor {
    * @param again what to start where it has ended, given the line that it first said it was ready with; default: the same
    */
   async start(name: string, program: Program, again?: (readyLine: string) => Program): Promise<RoleStart> {
-    const started = await startDaemon(name, program, this.#listener(name), this.#options.clock);
+    const started = await this.#startDaemon(name, program);
     if (started.kind === "failed") return started;
     const role: Role = { name, program: again?.(started.line) ?? program, daemon: started.daemon, down: false };
     this.#roles.push(role);
@@ -54,9 +56,14 @@ export class Supervisor {
     return new Map(this.#roles.flatMap(({ name, daemon }) => (daemon.pid === undefined ? [] : [[name, daemon.pid]])));
   }
 
+  /** From here on no role is started, and one that isn't ready yet is ended. {@link Supervisor.stop} ends the others. */
+  startNoMore(): void {
+    this.#stopping.abort();
+  }
+
   /** Ends the roles, the last started first, each before the next. */
   async stop(): Promise<void> {
-    this.#stopping.abort();
+    this.startNoMore();
     for (const role of this.#roles.toReversed()) {
       if (role.down) continue;
       const exit = await role.daemon.stop();
@@ -70,17 +77,26 @@ export class Supervisor {
     return (line, stream) => this.#options.onLine(name, line, stream);
   }
 
+  #startDaemon(name: string, program: Program): Promise<Start> {
+    return startDaemon(name, program, this.#listener(name), this.#options.clock, this.#stopping.signal);
+  }
+
   async #watch(role: Role): Promise<void> {
+    const { clock } = this.#options;
     let backoff = FIRST_BACKOFF_MS;
     for (;;) {
+      const readyAt = clock.monotonic();
       const exit = await role.daemon.exited;
+      if (clock.monotonic() - readyAt >= STEADY_MS) backoff = FIRST_BACKOFF_MS;
       if (this.#stopping.signal.aborted) return;
       role.down = true;
       this.#options.say(`${role.name} ended (${describeExit(exit)}) and is started again; see docs/runbook.md#role-ended`);
       for (;;) {
-        await this.#options.clock.sleep(backoff, this.#stopping.signal).catch(() => undefined);
+        await clock.sleep(backoff, this.#stopping.signal).catch(() => undefined);
         if (this.#stopping.signal.aborted) return;
-        const started = await startDaemon(role.name, role.program, this.#listener(role.name), this.#options.clock);
+        // Also where the next start succeeds: a role that dies as soon as it is ready mustn't be started without end and pause.
+        backoff = Math.min(2 * backoff, MAX_BACKOFF_MS);
+        const started = await this.#startDaemon(role.name, role.program);
         if (this.#stopping.signal.aborted) {
           if (started.kind === "ready") await started.daemon.stop();
           return;
@@ -90,7 +106,6 @@ export class Supervisor {
           role.down = false;
           break;
         }
-        backoff = Math.min(2 * backoff, MAX_BACKOFF_MS);
         this.#options.say(`${role.name} can't be started again: ${started.problem}`);
       }
     }

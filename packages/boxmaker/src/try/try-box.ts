@@ -23,9 +23,14 @@ export interface TryOptions {
   readonly stop: AbortSignal;
   /** Told when the chat begins and ends: while it runs, Ctrl-C is the chat's. */
   readonly onChat: (running: boolean) => void;
+  /** Whether the chat draws on a terminal that a line from elsewhere would spoil. */
+  readonly isInteractive: boolean;
   /** Writes one line to standard error. */
   readonly print: (line: string) => void;
 }
+
+/** Lines about roles that are kept for after a chat on the terminal; all of them are in roles.log. */
+const MAX_HELD = 20;
 
 const STDERR = 2;
 
@@ -94,27 +99,38 @@ async function runBox(options: TryOptions, layout: Layout): Promise<number> {
   print(`home: ${layout.home}${making.isNew ? " (new: sample notes in notes/, sample grants in etc/grants/)" : ""}`);
   const rolesLog = join(layout.home, "roles.log");
   let writing: Promise<void> = Promise.resolve();
-  const supervisor = new Supervisor({
-    clock: systemClock,
-    say: (line) => print(`boxmaker: ${line}`),
-    onLine: (name, line) => {
-      // The log of a trial is for looking at afterwards; that it can't be written must not end the chat.
-      writing = writing.then(() => appendFile(rolesLog, `${name} | ${line}\n`, { mode: 0o600 })).catch(() => undefined);
-    },
-  });
+  const onLine = (name: string, line: string): void => {
+    // The log of a trial is for looking at afterwards; that it can't be written must not end the chat.
+    writing = writing.then(() => appendFile(rolesLog, `${name} | ${line}\n`, { mode: 0o600 })).catch(() => undefined);
+  };
+  const held: string[] = [];
+  let isDrawn = false;
+  const say = (line: string): void => {
+    onLine("boxmaker", line);
+    if (!isDrawn) print(`boxmaker: ${line}`);
+    // The chat itself says what doesn't answer; these lines would land in what is being typed.
+    else if (held.push(line) > MAX_HELD) held.shift();
+  };
+  const supervisor = new Supervisor({ clock: systemClock, say, onLine });
   let status = 1;
   let chatted = false;
+  const endStart = (): void => supervisor.startNoMore();
+  stop.addEventListener("abort", endStart, { once: true });
   try {
     const started = await startBox({ layout, model: options.model, runtime: options.runtime, supervisor, say: print });
-    if (started.kind === "failed") print(`boxmaker: ${started.problem}`);
-    else if (stop.aborted) print("boxmaker: told to end before the chat began");
+    if (stop.aborted) print("boxmaker: told to end before the chat began");
+    else if (started.kind === "failed") print(`boxmaker: ${started.problem}`);
     else {
       chatted = true;
       options.onChat(true);
+      isDrawn = options.isInteractive && options.say === undefined;
       status = await onTerminal(chatArguments(options, layout), "inherit", stop);
     }
   } finally {
+    stop.removeEventListener("abort", endStart);
     options.onChat(false);
+    isDrawn = false;
+    for (const line of held) print(`boxmaker: ${line}`);
     await supervisor.stop();
     await writing;
   }

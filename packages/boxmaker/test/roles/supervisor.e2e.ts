@@ -1,7 +1,7 @@
 /** The supervisor with real processes: small scripts in the place of roles. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { systemClock } from "@boxmaker/edge/log";
+import { type Clock, systemClock } from "@boxmaker/edge/log";
 import type { Program } from "../../src/roles/role-program.ts";
 import { Supervisor } from "../../src/roles/supervisor.ts";
 
@@ -94,6 +94,64 @@ test("stop() ends a role that ignores SIGTERM no later than its grace, and says 
   await stopped;
   assert.match(said.at(-1) ?? "", /role did not end cleanly \(killed by SIGKILL\)/u);
   await supervisor.stop();
+});
+
+/** A clock whose pauses pass at once and are written down. It is looked at when a role is ready and when that one has ended. */
+function hurriedClock(waits: number[], upFor: (life: number) => number): Clock {
+  let looks = 0;
+  let now = 0;
+  return {
+    now: () => now,
+    monotonic: () => {
+      looks += 1;
+      if (looks % 2 === 0) now += upFor(looks / 2);
+      return now;
+    },
+    sleep: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        // What isn't a pause between two starts is a deadline, which isn't to pass.
+        if (ms > 10_000) signal.addEventListener("abort", () => reject(new Error("ended")), { once: true });
+        else {
+          waits.push(ms);
+          resolve();
+        }
+      }),
+  };
+}
+
+test("a role that dies as soon as it is ready is started again with growing pauses; one that was up for a minute begins anew", async () => {
+  const waits: number[] = [];
+  const enough = Promise.withResolvers<void>();
+  let starts = 0;
+  const supervisor = new Supervisor({
+    clock: hurriedClock(waits, (life) => (life === 9 ? 60_000 : 59_999)),
+    say: () => undefined,
+    onLine: () => {
+      starts += 1;
+      if (starts === 11) enough.resolve();
+    },
+  });
+  await supervisor.start("role", script('console.log("role: ready"); setTimeout(() => process.exit(1), 20);'));
+  await enough.promise;
+  supervisor.startNoMore();
+  await supervisor.stop();
+  assert.deepEqual(waits.slice(0, 10), [250, 500, 1000, 2000, 4000, 8000, 10_000, 10_000, 250, 500]);
+});
+
+test("startNoMore() ends a role that isn't ready yet, and starts no other", async () => {
+  const { supervisor, line, lines } = watched();
+  const slow = supervisor.start("role", script('setInterval(() => {}, 1000); console.log("role: so far");'));
+  await line(/so far/u);
+  supervisor.startNoMore();
+  const problem = "role was told to end before it was ready; see docs/runbook.md#role-ended";
+  assert.deepEqual(await slow, { kind: "failed", problem, exit: { code: null, signal: "SIGTERM" } });
+  assert.deepEqual(await supervisor.start("other", script(READY)), {
+    kind: "failed",
+    problem: problem.replace("role", "other"),
+    exit: undefined,
+  });
+  await supervisor.stop();
+  assert.deepEqual(lines, ["role: so far"]);
 });
 
 test("stop() while a role waits to be started again starts nothing", async () => {
