@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import fc from "fast-check";
+import { isPatternedLine } from "../../src/audit/record-pattern.ts";
 import { AuditRecord, canonicalJson, encodeRecordLine, type RecordFields, readRecordLine } from "../../src/index.ts";
 
 /** No record has more leaves. */
@@ -112,6 +113,20 @@ test("each kind of record is written as the full check has it, whatever the orde
     const reordered = canonicalJson(turned(JSON.parse(text)));
     assert.equal(writtenLine(fieldsOf(reordered)), text);
   }
+});
+
+test("decisions and results are known by their pattern, but for hosts, which only the full check knows", () => {
+  assert.ok(common.length >= 6);
+  for (const text of common) assert.equal(isPatternedLine(text), !text.includes('"http_fetch"'), text);
+  for (const text of texts) if (!common.includes(text)) assert.equal(isPatternedLine(text), false, text);
+});
+
+test("a line that is too long for its pattern is checked in full", () => {
+  const text = common.find((line) => line.includes('"path":"') && isPatternedLine(line)) ?? "";
+  const long = text.replace('"path":"', `"path":"${"/a".repeat(3000)}`);
+  assert.notEqual(long, text);
+  assert.equal(checkedLine(fieldsOf(long)), undefined);
+  assert.equal(writtenLine(fieldsOf(long)), undefined);
 });
 
 test("with anything in any place of it, a record is written as the full check has it, or refused as there", () => {
