@@ -37,8 +37,10 @@ export { DayFileName, type DirectoryEntry, dayFileOf, type LogFile, type LogList
 export { type LogSource, readLog } from "./audit/read-log.ts";
 export { AuditChain } from "./audit/record-chain.ts";
 export { encodeRecordLine, type RecordFields, readRecordLine } from "./audit/record-line.ts";
+export { RECORD_PATTERNS } from "./audit/record-pattern.ts";
 export { MAX_RECORD_BYTES } from "./audit/record-size.ts";
-export { readTalliedLine, type TalliedRecord } from "./audit/tallied-record.ts";
+export { readTalliedLine } from "./audit/tallied-line.ts";
+export type { TalliedRecord } from "./audit/tallied-record.ts";
 export { describesLine, type LinePlace, recoveryOf, type TornLine } from "./audit/torn-line.ts";
 export { BoxDone, BoxRun } from "./box/box-messages.ts";
 export { encodeFrame, FrameDecoder, type FrameEnd, type FrameStep, MAX_FRAME } from "./frame/frame.ts";

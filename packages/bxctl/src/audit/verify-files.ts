@@ -1,7 +1,7 @@
 /**
- * Verifies the day files of a log, and whether they hold what a checkpoint says: side by side where there is enough to read and more than
- * one processor, else in turn. Side by side only tells that a log is whole and as it was signed; whatever else it is, one reading of all
- * files judges.
+ * Verifies the day files of a log, and whether they hold what a checkpoint says: in stretches side by side where there is enough to read
+ * and more than one processor, else in turn. Side by side only tells that a log is whole and as it was signed; whatever else it is, one
+ * reading of all files judges.
  */
 import { availableParallelism } from "node:os";
 import { extname } from "node:path";
@@ -11,19 +11,25 @@ import {
   AuditTally,
   type ChainEnd,
   type ChainHead,
+  type Hash32,
   LineChain,
   type LogFile,
+  RECORD_PATTERNS,
   readLog,
+  readTalliedLine,
   type TallyLists,
   ZERO_HASH,
 } from "@boxmaker/proto";
 import { type Checkpoint, CompactTree, TreeComparison, treeOrigin } from "@boxmaker/proto/transparency";
-import type { DayTask } from "./day-worker.ts";
 import { leafReader } from "./leaf-reader.ts";
-import type { WholeDay } from "./verify-day.ts";
+import { type StretchResult, type StretchWork, takeStretches } from "./take-stretches.ts";
+import { type Stretch, type StretchReading, verifyStretch } from "./verify-stretch.ts";
 
-/** A thread takes half a second to start, in which one reads some ten megabytes. */
-const MIN_PARALLEL_BYTES = 64 * 1024 * 1024;
+/** A thread takes a tenth of a second to start, in which another reads some ten megabytes. */
+const MIN_PARALLEL_BYTES = 32 * 1024 * 1024;
+const STRETCH_BYTES = 8 * 1024 * 1024;
+/** For what a thread makes of a line and forgets at the next. */
+const MAX_YOUNG_MB = 4;
 const BEGINNING: ChainHead = { seq: 0, sha256: ZERO_HASH, time: null };
 
 export interface VerifiedFiles {
@@ -36,24 +42,33 @@ export interface VerifiedFiles {
 export interface VerifyFilesOptions {
   /** What the log is compared with. */
   readonly expected?: Checkpoint | undefined;
-  /** How many files are read at the same time at most. */
+  /** How many stretches are read at the same time at most. */
   readonly threads?: number;
   /** Logs of fewer bytes are read in turn. */
   readonly minParallelBytes?: number;
+  /** How long stretches are, at most. */
+  readonly stretchBytes?: number;
 }
 
 /** Verifies these files, oldest first, and counts their records. Errors of reading pass through. */
 export async function verifyFiles(
   directory: string,
   files: readonly LogFile[],
-  { expected, threads = availableParallelism(), minParallelBytes = MIN_PARALLEL_BYTES }: VerifyFilesOptions = {},
+  {
+    expected,
+    threads = availableParallelism(),
+    minParallelBytes = MIN_PARALLEL_BYTES,
+    stretchBytes = STRETCH_BYTES,
+  }: VerifyFilesOptions = {},
 ): Promise<VerifiedFiles> {
-  const written = files.filter(({ bytes }) => bytes > 0);
-  const total = written.reduce((sum, { bytes }) => sum + bytes, 0);
-  const wanted = Math.min(threads, written.length);
+  const stretches = cutStretches(files, stretchBytes);
+  const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
+  const wanted = Math.min(threads, stretches.length);
   if (wanted >= 2 && total >= minParallelBytes) {
-    const days = await verifySideBySide(directory, written, wanted, expected?.size ?? 0);
-    const whole = joinDays(days, expected);
+    const taken = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+    const treeSize = expected?.size ?? 0;
+    const readings = await verifySideBySide({ directory, stretches, taken, treeSize, patterns: RECORD_PATTERNS }, wanted);
+    const whole = joinStretches(readings, expected);
     if (whole !== undefined) return whole;
   }
   return await verifyInTurn(directory, files, expected);
@@ -67,7 +82,7 @@ async function verifyInTurn(
   const tally = new AuditTally();
   const comparison = new TreeComparison(expected);
   // Which tree a record belongs to is known once it is read, so all have leaves.
-  const read = leafReader(expected === undefined ? 0 : Number.POSITIVE_INFINITY);
+  const read = leafReader(readTalliedLine, expected === undefined ? 0 : Number.POSITIVE_INFINITY);
   const chain = new LineChain(read, (record, place) => {
     tally.add(record, place);
     if (record.leaf !== undefined) comparison.add(record, record.leaf);
@@ -79,20 +94,25 @@ async function verifyInTurn(
   return { end, lists: tally.lists(), difference: comparison.difference };
 }
 
-/** The log of these days, or undefined where it isn't one whole chain with what is expected in it. */
-function joinDays(days: readonly (WholeDay | undefined)[], expected: Checkpoint | undefined): VerifiedFiles | undefined {
+/** The log of these stretches, or undefined where it isn't one whole chain with what is expected in it. */
+function joinStretches(
+  readings: readonly (StretchReading | undefined)[],
+  expected: Checkpoint | undefined,
+): VerifiedFiles | undefined {
   const tally = new AuditTally();
   const tree = new CompactTree();
+  let firstLeaf: Hash32 | undefined;
   let head = BEGINNING;
-  for (const day of days) {
-    if (day === undefined || day.after.seq !== head.seq || day.after.sha256 !== head.sha256) return undefined;
-    tally.join(day.part);
-    tree.append(day.tree.subtrees);
-    head = day.head;
+  for (const reading of readings) {
+    if (reading?.kind === "empty") continue;
+    if (reading?.kind !== "whole" || reading.after.seq !== head.seq || reading.after.sha256 !== head.sha256) return undefined;
+    tally.join(reading.part);
+    tree.append(reading.tree.subtrees);
+    firstLeaf ??= reading.tree.firstLeaf;
+    head = reading.head;
   }
   const lists = tally.lists();
   if (expected !== undefined) {
-    const firstLeaf = days[0]?.tree.firstLeaf;
     // A record that accepts a loss begins another tree.
     if (firstLeaf === undefined || lists.acceptedLosses.total > 0 || treeOrigin(firstLeaf) !== expected.origin) return undefined;
     if (tree.size !== expected.size || tree.root() !== expected.root) return undefined;
@@ -100,41 +120,38 @@ function joinDays(days: readonly (WholeDay | undefined)[], expected: Checkpoint 
   return { end: { kind: "whole", head }, lists, difference: undefined };
 }
 
-async function ask(worker: Worker, task: DayTask): Promise<WholeDay | undefined> {
-  const answer = Promise.withResolvers<WholeDay | undefined>();
-  worker.once("message", answer.resolve).once("error", answer.reject).once("exit", answer.reject);
-  worker.postMessage(task);
-  try {
-    return await answer.promise;
-  } finally {
-    worker.off("message", answer.resolve).off("error", answer.reject).off("exit", answer.reject);
-  }
+/** Cuts the files into pieces that are long enough to be worth a start, and short enough that all threads end at about the same time. */
+function cutStretches(files: readonly LogFile[], stretchBytes: number): readonly Stretch[] {
+  return files.flatMap((file) =>
+    Array.from({ length: Math.ceil(file.bytes / stretchBytes) }, (_, index) => {
+      const start = index * stretchBytes;
+      return { file, start, end: Math.min(start + stretchBytes, file.bytes) };
+    }),
+  );
 }
 
-/** What each file is, in the order given. A thread that fails leaves the rest of its files undefined. */
-async function verifySideBySide(
-  directory: string,
-  files: readonly LogFile[],
-  threads: number,
-  treeSize: number,
-): Promise<readonly (WholeDay | undefined)[]> {
-  const days = files.map((): WholeDay | undefined => undefined);
-  const tasks = files.entries();
-  const work = async (): Promise<void> => {
-    // The source and the compiled package have different endings.
-    const worker = new Worker(new URL(`./day-worker${extname(import.meta.url)}`, import.meta.url));
-    try {
-      for (const [index, file] of tasks) {
-        const day = await ask(worker, { directory, file, treeSize });
-        if (day === undefined) break;
-        days[index] = day;
-      }
-    } catch {
-      // The file can't be read or the thread can't go on: reading the log in turn says which, and fails for the same reason.
-    } finally {
-      await worker.terminate();
-    }
+async function runWorker(work: StretchWork, onResult: (result: StretchResult) => void): Promise<void> {
+  const { promise: ended, resolve, reject } = Promise.withResolvers<number>();
+  // The source and the compiled package have different endings.
+  await using worker = new Worker(new URL(`./stretch-worker${extname(import.meta.url)}`, import.meta.url), {
+    resourceLimits: { maxYoungGenerationSizeMb: MAX_YOUNG_MB },
+  });
+  worker.on("message", onResult).once("error", reject).once("exit", resolve);
+  worker.postMessage(work);
+  await ended;
+}
+
+/** What each stretch is, in the order given; undefined for those that weren't read. One thread of `threads` is this one. */
+async function verifySideBySide(work: StretchWork, threads: number): Promise<readonly (StretchReading | undefined)[]> {
+  const { directory, stretches, treeSize } = work;
+  const readings = stretches.map((): StretchReading | undefined => undefined);
+  const onResult = ({ index, reading }: StretchResult): void => {
+    readings[index] = reading;
   };
-  await Promise.all(Array.from({ length: threads }, work));
-  return days;
+  const verify = (stretch: Stretch): Promise<StretchReading> =>
+    verifyStretch(stretch, { directory, read: readTalliedLine, treeSize });
+  const workers = Array.from({ length: threads - 1 }, () => runWorker(work, onResult));
+  // What a thread leaves unread when it can't go on, reading the log in turn reads.
+  await Promise.allSettled([takeStretches(work, verify, onResult), ...workers]);
+  return readings;
 }

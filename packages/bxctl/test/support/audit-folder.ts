@@ -82,6 +82,8 @@ export function came(decision: number, session: string, call: number): object {
 export class AuditFolder implements Disposable {
   readonly path: string;
   seq = 0;
+  /** The time of the records from here on, instead of one by their day and seq. */
+  time: string | undefined;
   #prev = ZEROS;
   #file = "2026-01-05.jsonl";
 
@@ -101,7 +103,7 @@ export class AuditFolder implements Disposable {
 
   /** The line that comes next, without its newline. */
   line(event: object): string {
-    const time = `${this.#file.slice(0, 10)}T08:00:${String(this.seq % 60).padStart(2, "0")}.000Z`;
+    const time = this.time ?? `${this.#file.slice(0, 10)}T08:00:${String(this.seq % 60).padStart(2, "0")}.000Z`;
     return JSON.stringify({ seq: this.seq + 1, time, prev: this.#prev, event });
   }
 

@@ -2,7 +2,8 @@
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
-import { type LogFile, MAX_RECORD_BYTES } from "@boxmaker/proto";
+import type { LogFile } from "@boxmaker/proto";
+import { MAX_RECORD_BYTES } from "@boxmaker/proto/audit-lines";
 
 const CHUNK_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
@@ -26,6 +27,21 @@ async function readSpan(file: FileHandle, start: number, length: number): Promis
     done += bytesRead;
   }
   return bytes;
+}
+
+/**
+ * Where in a day file of `bytes` bytes the first line begins at or behind a place; `bytes` where none does. Undefined where so much lies
+ * before it that it can't all be one record.
+ */
+export async function findLineStart(directory: string, day: LogFile, offset: number): Promise<number | undefined> {
+  if (offset === 0) return 0;
+  await using file = await openFile(directory, day);
+  const limit = Math.min(day.bytes, offset + MAX_RECORD_BYTES + 1);
+  for (let start = offset - 1; start < limit; start += CHUNK_BYTES) {
+    const end = (await readSpan(file, start, Math.min(CHUNK_BYTES, limit - start))).indexOf(NEWLINE);
+    if (end !== -1) return start + end + 1;
+  }
+  return limit < day.bytes ? undefined : day.bytes;
 }
 
 /** The first line of a day file; undefined where none ends in its first `bytes` bytes, or it is longer than a record. */

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { type FileLine, readFirstLine, readLastLine } from "@boxmaker/edge/audit-files";
+import { findLineStart } from "@boxmaker/edge/day-files";
 import { DayFileName, MAX_RECORD_BYTES } from "@boxmaker/proto";
 import fc from "fast-check";
 
@@ -91,4 +92,27 @@ test("a file that has become shorter, and a link, are errors", async () => {
   symlinkSync(join(folder.path, NAME), join(folder.path, link));
   await assert.rejects(readFirstLine(folder.path, { name: link, bytes: 2 }), { code: "ELOOP" });
   await assert.rejects(readLastLine(folder.path, { name: link, bytes: 2 }), { code: "ELOOP" });
+});
+
+test("the first line at or behind a place begins where one begins, or the bytes that are looked at end", async () => {
+  using folder = new Folder();
+  const bytes = folder.write("ä\n\nccc\nrest");
+  const starts = async (limit: number): Promise<readonly unknown[]> =>
+    await Promise.all(
+      Array.from({ length: limit + 1 }, (_, offset) => findLineStart(folder.path, { name: NAME, bytes: limit }, offset)),
+    );
+  assert.deepEqual(await starts(bytes), [0, 3, 3, 3, 4, 8, 8, 8, 8, 12, 12, 12, 12]);
+  assert.deepEqual(await starts(8), [0, 3, 3, 3, 4, 8, 8, 8, 8]);
+  assert.deepEqual(await starts(6), [0, 3, 3, 3, 4, 6, 6]);
+});
+
+test("no line begins behind more bytes than a record may have", async () => {
+  using folder = new Folder();
+  const bytes = folder.write(`${"x".repeat(2 * MAX_RECORD_BYTES)}\nb\n`);
+  const start = async (offset: number): Promise<number | undefined> =>
+    await findLineStart(folder.path, { name: NAME, bytes }, offset);
+  assert.equal(await start(1), undefined);
+  assert.equal(await start(MAX_RECORD_BYTES - 1), undefined);
+  assert.equal(await start(MAX_RECORD_BYTES), 2 * MAX_RECORD_BYTES + 1);
+  assert.equal(await start(bytes), bytes);
 });

@@ -130,20 +130,26 @@ export class AuditTally {
   readonly #keepsLooseEnds: boolean;
   #records = 0;
   #first: Pick<TallyPart, "firstSeq" | "firstTime"> | undefined;
-  #last: Pick<TallyPart, "lastTime" | "lastFile"> | undefined;
+  #lastTime: Timestamp | undefined;
+  #lastFile: DayFileName | undefined;
 
-  /** @param scope of a part, an answer without its ask is no stray yet: the ask may be in an earlier part */
-  constructor(scope: "log" | "part" = "log") {
+  /**
+   * @param scope of a part, an answer without its ask is no stray yet: the ask may be in an earlier part
+   * @param within the file that a part begins in the middle of
+   */
+  constructor(scope: "log" | "part" = "log", within?: DayFileName) {
     this.#keepsLooseEnds = scope === "part";
+    this.#lastFile = within;
   }
 
   /** Takes the next record; fits an AuditChain's callback. */
   add({ seq, time, event }: TalliedRecord, { file }: LinePlace): void {
     this.#step(seq, time);
-    if (file !== this.#last?.lastFile && dayOf(time) !== dayOf(file)) this.#misnamed.add({ file, time });
+    if (file !== this.#lastFile && dayOf(time) !== dayOf(file)) this.#misnamed.add({ file, time });
     this.#records++;
     this.#first ??= { firstSeq: seq, firstTime: time };
-    this.#last = { lastTime: time, lastFile: file };
+    this.#lastTime = time;
+    this.#lastFile = file;
     switch (event.kind) {
       case "decision":
         if (event.outcome === "ask") this.#asks.add(seq);
@@ -180,7 +186,7 @@ export class AuditTally {
   }
 
   #step(seq: number, time: Timestamp): void {
-    const from = this.#last?.lastTime;
+    const from = this.#lastTime;
     if (from !== undefined && time < from) this.#clockSteps.add({ seq, from, to: time });
   }
 
@@ -202,12 +208,13 @@ export class AuditTally {
 
   /** What was counted so far, for {@link AuditTally.join}; undefined where there was no record. */
   part(): TallyPart | undefined {
-    if (this.#first === undefined || this.#last === undefined) return undefined;
+    const [lastTime, lastFile] = [this.#lastTime, this.#lastFile];
+    if (this.#first === undefined || lastTime === undefined || lastFile === undefined) return undefined;
     const open = { asks: this.#asks, calls: this.#calls, looseEnds: this.#looseEnds };
-    return { ...this.#first, ...this.#last, ...open, lists: this.lists() };
+    return { ...this.#first, lastTime, lastFile, ...open, lists: this.lists() };
   }
 
-  /** Takes the part that follows; parts must come in order, and of whole files. */
+  /** Takes the part that follows; parts must come in order. */
   join({ firstSeq, firstTime, lastTime, lastFile, asks, calls, looseEnds, lists }: TallyPart): void {
     this.#step(firstSeq, firstTime);
     for (const end of looseEnds) this.#close(end);
@@ -221,7 +228,8 @@ export class AuditTally {
     this.#misnamed.addAll(lists.misnamedFiles);
     this.#strays.addAll(lists.strays);
     this.#first ??= { firstSeq, firstTime };
-    this.#last = { lastTime, lastFile };
+    this.#lastTime = lastTime;
+    this.#lastFile = lastFile;
   }
 
   lists(): TallyLists {

@@ -10,6 +10,7 @@ import { canonicalPattern, PLAIN_CHARACTER } from "../json/canonical-pattern.ts"
 import { AbsPath } from "../tools/abs-path.ts";
 import { HostPattern } from "../tools/host.ts";
 import { DecisionEvent, RecordedPath, RecordedText, ResultEvent } from "./audit-event.ts";
+import type { RecordPatterns } from "./pattern-reader.ts";
 import { MAX_PATTERN_BYTES } from "./record-size.ts";
 
 const LONG_MONTHS = "(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])";
@@ -39,16 +40,16 @@ function lineOf(event: string): RegExp {
   return new RegExp(`^\\{"seq":(${NUMBER}),"time":"(${TIME})","prev":"(${HASH})","event":${event}\\}$`, "u");
 }
 
-/** A decision, with groups for seq, time, prev and outcome. */
-export const DECISION_LINE = lineOf(canonicalPattern(DecisionEvent, { known: KNOWN, captured: "outcome" }));
-
-/** A result, with groups for seq, time, prev and decision. */
-export const RESULT_LINE = lineOf(canonicalPattern(ResultEvent, { known: KNOWN, captured: "decision" }));
+/** The patterns of decisions and results. */
+export const RECORD_PATTERNS: RecordPatterns = {
+  decision: lineOf(canonicalPattern(DecisionEvent, { known: KNOWN, captured: "outcome" })),
+  result: lineOf(canonicalPattern(ResultEvent, { known: KNOWN, captured: "decision" })),
+};
 
 /**
  * Whether a line, as text, is known to be a valid record in its canonical spelling. False says nothing: other kinds, long lines, and text
  * beyond plain ASCII have to be checked in full.
  */
 export function isPatternedLine(line: string): boolean {
-  return line.length <= MAX_PATTERN_BYTES && (DECISION_LINE.test(line) || RESULT_LINE.test(line));
+  return line.length <= MAX_PATTERN_BYTES && (RECORD_PATTERNS.decision.test(line) || RECORD_PATTERNS.result.test(line));
 }

@@ -58,6 +58,7 @@ const EXPORTS: readonly string[] = [
   "Mount",
   "Origin",
   "PathLabel",
+  "RECORD_PATTERNS",
   "RaisedBy",
   "RecordedArguments",
   "Recovery",
