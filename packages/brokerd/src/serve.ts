@@ -158,6 +158,7 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
     // Nobody new first; then those that wait, then the boxes, then the answers that are still on their way.
     await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
     connections.endIdle();
+    runtime.drain();
     await calls.stop(AbortSignal.any([AbortSignal.timeout(inForce.current.limits.stop_grace_ms), hurry]));
     await connections.end();
     if (await ledger.end()) await saver.save();

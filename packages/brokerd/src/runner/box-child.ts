@@ -35,8 +35,8 @@ const NOTICE_MS = 500;
 const STDERR_KEPT = 4096;
 const REPORT_KEPT = 1024;
 
-/** Starts the process, and gives it `input`. */
-export function startChild(launch: Launch, input: Buffer, events: BoxEvents): Starting {
+/** Starts the process, and gives it `input`; null: that is still to come, see {@link BoxChild.give}. */
+export function startChild(launch: Launch, input: Buffer | null, events: BoxEvents): Starting {
   let child: ChildProcessWithoutNullStreams;
   try {
     child = spawnChild(launch);
@@ -92,7 +92,7 @@ export class BoxChild {
   #report = "";
   #stopping: Promise<void> | undefined;
 
-  constructor(child: ChildProcessWithoutNullStreams, launch: Launch, input: Buffer, events: BoxEvents) {
+  constructor(child: ChildProcessWithoutNullStreams, launch: Launch, input: Buffer | null, events: BoxEvents) {
     this.#child = child;
     this.#launch = launch;
     this.#events = events;
@@ -111,7 +111,18 @@ export class BoxChild {
     child.once("exit", (status, killedBy) => this.#onExit(status, killedBy));
     child.once("close", (status, killedBy) => this.#onClose(status, killedBy));
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on("error", ignore);
-    child.stdin.end(input);
+    if (input !== null) this.give(input);
+  }
+
+  /** Gives it all of its input: to be called once. */
+  give(input: Buffer): void {
+    this.#child.stdin.end(input);
+  }
+
+  /** The first process in the box, where the program has said which one that is. */
+  get firstProcess(): number | undefined {
+    const reported = /"child-pid": ?([1-9][0-9]{0,9})\b/u.exec(this.#report)?.[1];
+    return reported === undefined ? undefined : Number(reported);
   }
 
   /** Resolves once nothing of the box is left. */
@@ -155,9 +166,9 @@ export class BoxChild {
    * program's own end means that nothing is left. Killed first, the program would leave them dying.
    */
   #kill(): void {
-    const inner = /"child-pid": ?([1-9][0-9]{0,9})\b/u.exec(this.#report)?.[1];
+    const inner = this.firstProcess;
     const runs = this.#child.exitCode === null && this.#child.signalCode === null;
-    if (inner === undefined || !runs || !killProcess(Number(inner))) {
+    if (inner === undefined || !runs || !killProcess(inner)) {
       this.#child.kill("SIGKILL");
       return;
     }

@@ -1,6 +1,6 @@
 /** One box as a process of the host: its request in, its answer out, and its end, whatever it does. */
 import { BoxDone, decodeMessage, FrameDecoder } from "@boxmaker/proto";
-import { type BoxChild, GRACE_MS, type Launch, startChild } from "./box-child.ts";
+import { type BoxChild, type BoxEvents, GRACE_MS, type Launch, type Starting, startChild } from "./box-child.ts";
 import type { RunErrorCode, RunOutcome } from "./runtime.ts";
 
 export interface BoxOptions {
@@ -22,9 +22,17 @@ const LINGER_MS = 2_000;
 /** What a tool may say beyond its capped output: notes and its exit status. */
 const NOTE_BYTES = 4096;
 
+/** Gives a box its input: one that starts now, or one that waits for it. */
+export type Begin = (input: Buffer, events: BoxEvents) => Starting;
+
 /** Starts a box and sees it to its end. */
 export function startBox(launch: Launch, options: BoxOptions): Box {
-  return new RunningBox(launch, options);
+  return runInBox((input, events) => startChild(launch, input, events), options);
+}
+
+/** Sees a box to its end. Its time runs from now. */
+export function runInBox(begin: Begin, options: BoxOptions): Box {
+  return new RunningBox(begin, options);
 }
 
 function failure(code: RunErrorCode, detail: string): RunOutcome {
@@ -41,9 +49,9 @@ class RunningBox implements Box {
   /** Why the box is being ended, once it is. From then on nothing that it says counts. */
   #cause: { readonly code: "timed_out" | "cancelled"; readonly detail: string } | undefined;
 
-  constructor(launch: Launch, { input, limitMs, outputCap, signal }: BoxOptions) {
+  constructor(begin: Begin, { input, limitMs, outputCap, signal }: BoxOptions) {
     this.#outputCap = outputCap;
-    const starting = startChild(launch, input, {
+    const starting = begin(input, {
       onOutput: (chunk) => this.#readAnswer(chunk),
       onError: (problem) => this.#settle(failure("start_failed", problem)),
       onClose: (status, killedBy) => this.#onClose(status, killedBy),

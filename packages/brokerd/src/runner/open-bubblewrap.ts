@@ -1,14 +1,17 @@
 /** Opens the bubblewrap runtime: finds the programs, checks that limits hold, and starts one box to see that it works. */
 import { lstat, mkdir, readlink } from "node:fs/promises";
 import { AbsPath, quoteText } from "@boxmaker/proto";
-import { DEVICES, type SystemDirectory } from "./bubblewrap/bubblewrap-arguments.ts";
+import { DEVICES, markOf, type SystemDirectory } from "./bubblewrap/bubblewrap-arguments.ts";
 import { BubblewrapLauncher } from "./bubblewrap/bubblewrap-launcher.ts";
 import { findCertificates, findCurlProblem, findResolver } from "./bubblewrap/fetch-needs.ts";
 import { seccompProgram } from "./bubblewrap/seccomp-program.ts";
+import { sweepProcesses } from "./bubblewrap/sweep-processes.ts";
 import { sweepProxyDirectories } from "./egress/egress-proxies.ts";
 import { runCommand } from "./host-command.ts";
 import type { Opening, RunnerPlace } from "./opening.ts";
+import { findParentBinding } from "./parent-binding.ts";
 import { placeFile } from "./place-file.ts";
+import { BoxPool, sweepPoolDirectory } from "./pool/box-pool.ts";
 import { probe } from "./probe.ts";
 import { memoryBytes, type RunnerConfig } from "./runner-config.ts";
 import { openProxies, SandboxRuntime } from "./sandbox-runtime.ts";
@@ -44,12 +47,14 @@ export async function openBubblewrap(config: RunnerConfig, place: RunnerPlace): 
     return refused(`limits can't be enforced: ${quoteText(limitsProblem)}; see docs/runbook.md#limits-not-enforced`);
   }
   const emptyFile = await placeFile(place.directory, "empty", "", 0o444);
-  const [first, ...rest] = limitsProblem === undefined ? [...scope, ...PRLIMIT] : PRLIMIT;
+  const limiting = limitsProblem === undefined ? [...scope, ...PRLIMIT] : PRLIMIT;
   const devices = place.uid === 0 ? await makeDevicePlace(place) : HOST_DEVICES;
+  const left = await sweepProcesses(markOf(place.instance));
   const curlProblem = await findCurlProblem(CURL);
   const launcher = new BubblewrapLauncher({
-    command: [first, ...rest, ...(place.uid === 0 ? readOnlyDevices(devices) : []), config.bubblewrap],
+    command: [...(await findParentBinding()), ...limiting, ...(place.uid === 0 ? readOnlyDevices(devices) : []), config.bubblewrap],
     boxes: {
+      instance: place.instance,
       node: place.node,
       toolkit: place.toolkit,
       system: await findSystem(),
@@ -67,18 +72,20 @@ export async function openBubblewrap(config: RunnerConfig, place: RunnerPlace): 
     return refused(`bubblewrap can't run a box: ${quoteText(problem)}; see docs/runbook.md#bubblewrap-unusable`);
   }
   const proxies = openProxies(launcher, config, await sweepProxyDirectories(place.directory));
+  const pool = new BoxPool({ launcher, config, directory: await sweepPoolDirectory(place.directory) });
   return {
     kind: "ready",
-    runtime: new SandboxRuntime(launcher, config, proxies),
-    notices: noticesOf(limitsProblem, curlProblem),
+    runtime: new SandboxRuntime(launcher, config, proxies, pool),
+    notices: noticesOf(limitsProblem, curlProblem, left),
     reserved: [],
   };
 }
 
-function noticesOf(limitsProblem: string | undefined, curlProblem: string | null): readonly string[] {
+function noticesOf(limitsProblem: string | undefined, curlProblem: string | null, left: number): readonly string[] {
   const notices: string[] = [];
   if (limitsProblem !== undefined) notices.push(`boxes have no memory and process limits: ${quoteText(limitsProblem)}`);
   if (curlProblem !== null) notices.push(`http_fetch will fail: ${quoteText(curlProblem)}; see docs/runbook.md#curl-missing`);
+  if (left > 0) notices.push(`ended ${left} processes of boxes that an earlier brokerd left`);
   return notices;
 }
 

@@ -4,11 +4,13 @@ import { type Parsed, quoteText } from "@boxmaker/proto";
 import { MACHINES } from "./bubblewrap/system-calls.ts";
 import { sweepProxyDirectories } from "./egress/egress-proxies.ts";
 import type { Opening, RunnerPlace } from "./opening.ts";
+import { findParentBinding } from "./parent-binding.ts";
 import { placeFile } from "./place-file.ts";
 import type { PodmanBoxes } from "./podman/podman-arguments.ts";
 import { askHost, askImage, findNetworkProblem, type PodmanHost } from "./podman/podman-host.ts";
 import { PodmanLauncher } from "./podman/podman-launcher.ts";
 import { hardenProfile } from "./podman/seccomp-profile.ts";
+import { BoxPool, sweepPoolDirectory } from "./pool/box-pool.ts";
 import { probe } from "./probe.ts";
 import type { RunnerConfig } from "./runner-config.ts";
 import { openProxies, SandboxRuntime } from "./sandbox-runtime.ts";
@@ -33,10 +35,11 @@ export async function openPodman(config: RunnerConfig, place: RunnerPlace): Prom
   const setup = await prepare(config, host.value, place);
   if (setup.kind === "refused") return setup;
   const notices = host.value.limitsProblem === null ? [] : [`boxes have no memory and process limits: ${host.value.limitsProblem}`];
+  const binding = await findParentBinding();
   const candidates = config.oci_runtime === null ? [null, SECOND_RUNTIME] : [config.oci_runtime];
   const problems: string[] = [];
   for (const ociRuntime of candidates) {
-    const launcher = new PodmanLauncher(config.podman, { ...setup.boxes, ociRuntime }, place.warn);
+    const launcher = new PodmanLauncher(config.podman, { ...setup.boxes, ociRuntime }, binding, place.warn);
     const left = problems.length === 0 ? await launcher.sweep() : 0;
     if (left === undefined) return refused("leftover containers could not be removed; see docs/runbook.md#leftover-containers");
     if (left > 0) notices.push(`removed ${left} containers that an earlier brokerd left`);
@@ -45,7 +48,9 @@ export async function openPodman(config: RunnerConfig, place: RunnerPlace): Prom
       if (problems.length > 0) notices.push(`boxes are run by ${SECOND_RUNTIME}, because ${host.value.ociRuntime} can't here`);
       // After the containers that may have them are gone.
       const proxies = openProxies(launcher, config, await sweepProxyDirectories(place.directory));
-      return { kind: "ready", runtime: new SandboxRuntime(launcher, config, proxies), notices, reserved: host.value.storage };
+      const pool = new BoxPool({ launcher, config, directory: await sweepPoolDirectory(place.directory) });
+      const runtime = new SandboxRuntime(launcher, config, proxies, pool);
+      return { kind: "ready", runtime, notices, reserved: host.value.storage };
     }
     problems.push(`${ociRuntime ?? host.value.ociRuntime}: ${problem}`);
   }

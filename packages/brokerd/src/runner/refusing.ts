@@ -14,6 +14,9 @@ export const refusingRuntime: Runtime = {
   grantsChanged(): void {
     // Nothing is kept for a next call.
   },
+  drain(): void {
+    // The same.
+  },
   async [Symbol.asyncDispose](): Promise<void> {
     // Nothing runs, so nothing has to be ended.
   },

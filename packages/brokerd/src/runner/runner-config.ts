@@ -38,6 +38,8 @@ export const RunnerConfig = z
       .default("256m"),
     pids: SafeInteger.min(16).max(4096).default(64),
     max_boxes: SafeInteger.min(1).max(1000).default(32),
+    pool: SafeInteger.min(0).max(100).default(2),
+    pool_idle_ms: LimitMs.default(60_000),
     read_file_ms: LimitMs.default(10_000),
     write_file_ms: LimitMs.default(10_000),
     shell_ms: LimitMs.default(30_000),

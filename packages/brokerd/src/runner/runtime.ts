@@ -55,4 +55,6 @@ export interface Runtime extends AsyncDisposable {
   mayWrite(path: AbsPath): boolean;
   /** To be called when the grants have changed: nothing that was made for the old ones serves another call. */
   grantsChanged(): void;
+  /** To be called when no further call will come: nothing is kept for one. */
+  drain(): void;
 }

@@ -1,11 +1,13 @@
 /** What the runtimes with boxes have in common: check the spec, lay out the box, start it, see it to its end. */
 import { type AbsPath, BoxRun, encodeMessage, type RuntimeName } from "@boxmaker/proto";
-import type { Launch } from "./box-child.ts";
+import { type Launch, startChild } from "./box-child.ts";
 import type { BoxContents, ProxyContents } from "./box-contents.ts";
-import { type Box, startBox } from "./box-process.ts";
+import { type Begin, type Box, runInBox } from "./box-process.ts";
 import { carriesAway, overlap } from "./box-reach.ts";
 import { EgressProxies, type Lease, MAX_AGE_MS } from "./egress/egress-proxies.ts";
 import { type Layering, layOut } from "./layers.ts";
+import type { BoxPool } from "./pool/box-pool.ts";
+import type { WaitingBox } from "./pool/waiting-box.ts";
 import { isRunSpec, type RunSpec } from "./run-spec.ts";
 import { type RunnerConfig, timeLimitMs } from "./runner-config.ts";
 import type { RunOutcome, Runtime } from "./runtime.ts";
@@ -39,12 +41,15 @@ export class SandboxRuntime implements Runtime {
   readonly #stopping = new AbortController();
   readonly #live = new Set<LiveBox>();
   readonly #proxies: EgressProxies | null;
+  /** Null: each box is started for its call. */
+  readonly pool: BoxPool | null;
 
   /** Without `proxies`, what would need one is refused. */
-  constructor(launcher: Launcher, config: RunnerConfig, proxies: EgressProxies | null) {
+  constructor(launcher: Launcher, config: RunnerConfig, proxies: EgressProxies | null, pool: BoxPool | null = null) {
     this.#launcher = launcher;
     this.#config = config;
     this.#proxies = proxies;
+    this.pool = pool;
   }
 
   get name(): RuntimeName {
@@ -86,30 +91,58 @@ export class SandboxRuntime implements Runtime {
     const fetch = lease === null ? null : { follow_redirects: spec.followsRedirects, limit_ms: fetchLimitMs(limitMs) };
     const body = { request, roots: mounts.map(({ path }) => path), output_cap: outputCap, fetch };
     const input = encodeMessage(BoxRun, { id: 1, final: true, message: { kind: "box_run", body } });
+    const waiting = this.pool?.claim(spec);
+    await waiting?.readyOr(signal);
     const layering = await layOutSafely(spec);
     if (layering.kind === "error") {
+      waiting?.dismiss();
       lease?.release();
       return layering;
     }
     const contents = { layers: layering.layers, egress: lease?.directory ?? null };
-    const box = startBox(this.#launcher.launch(contents, limitMs), { input, limitMs, outputCap, signal });
-    this.#remember(spec, box, lease);
+    // From the last look at what is mounted to here nothing is awaited.
+    const begin = this.#beginIn(waiting, contents) ?? this.#beginCold(contents, limitMs);
+    const box = runInBox(begin, { input, limitMs, outputCap, signal });
+    this.#remember(spec, box, lease, contents);
+    this.pool?.makeRoom(this.#live.size);
     return box.answer;
   }
 
-  #remember(spec: RunSpec, { ended }: Box, lease: OpenLease | null): void {
+  #beginCold(contents: BoxContents, limitMs: number): Begin {
+    return (input, events) => startChild(this.#launcher.launch(contents, limitMs), input, events);
+  }
+
+  /** In the box that waits for such a call, if it is what one that starts now would be. Else it's ended. */
+  #beginIn(waiting: WaitingBox | undefined, contents: BoxContents): Begin | undefined {
+    if (waiting === undefined) return undefined;
+    if (!waiting.fits(contents)) {
+      waiting.dismiss();
+      return undefined;
+    }
+    this.pool?.onServed(waiting);
+    return (input, events) => waiting.serve(input, events);
+  }
+
+  #remember(spec: RunSpec, { answer, ended }: Box, lease: OpenLease | null, contents: BoxContents): void {
     const live = { spec, ended };
     this.#live.add(live);
-    const forget = (): void => {
+    const forget = async (): Promise<void> => {
       this.#live.delete(live);
       lease?.release();
+      if ((await answer).kind === "done") this.pool?.startAfter(spec, contents, () => this.#live.size);
     };
     ended.then(forget, forget);
   }
 
-  /** Ends the proxies: what they let through was for the old grants. */
+  /** Ends the proxies and the boxes that wait: what they let through, and what they hold, was for the old grants. */
   grantsChanged(): void {
     this.#proxies?.dropAll();
+    this.pool?.dropAll();
+  }
+
+  /** Ends the boxes that wait, and starts none for a next call. */
+  drain(): void {
+    this.pool?.close();
   }
 
   /** Whether a box that may write there has not ended yet, though it may have answered. */
@@ -132,7 +165,9 @@ export class SandboxRuntime implements Runtime {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopping.abort();
+    this.pool?.close();
     await Promise.all([...this.#live].map(({ ended }) => ended));
+    await this.pool?.[Symbol.asyncDispose]();
     await this.#proxies?.[Symbol.asyncDispose]();
     await this.#launcher[Symbol.asyncDispose]();
   }

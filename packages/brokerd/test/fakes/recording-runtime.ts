@@ -35,6 +35,8 @@ export class RecordingRuntime implements Runtime {
     this.grantChanges++;
   }
 
+  drain(): void {}
+
   async [Symbol.asyncDispose](): Promise<void> {}
 }
 

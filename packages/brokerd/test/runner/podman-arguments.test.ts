@@ -7,6 +7,7 @@ import {
   type PodmanBoxes,
   proxyArguments,
   removeArguments,
+  runAheadArguments,
   runArguments,
 } from "../../src/runner/podman/podman-arguments.ts";
 import { absPath } from "./decisions.ts";
@@ -135,4 +136,16 @@ test("podman's other command lines are exactly these", () => {
   assert.deepEqual(killArguments("n"), ["kill", "--signal=KILL", "n"]);
   assert.deepEqual(removeArguments(["n", "m"]), ["rm", "--force", "--ignore", "--time=0", "n", "m"]);
   assert.deepEqual(leftoverArguments("i"), ["ps", "--all", "--quiet", "--no-trunc", "--filter=label=boxmaker=i"]);
+});
+
+test("a box that is started before its call has the command line of any other, and says which process is its first", () => {
+  const contents = { layers: [{ kind: "writable", path: absPath("/srv/notes") }], egress: null } as const;
+  const file = absPath("/home/me/box/run/runner/pool/00");
+  const ahead = runAheadArguments(BOXES, "boxmaker-abc123-00", contents, 95_000, file);
+  const cold = runArguments(BOXES, "boxmaker-abc123-00", contents, 95_000);
+  assert.equal(ahead.indexOf(`--pidfile=${file}`), ahead.indexOf("run") + 1);
+  assert.deepEqual(
+    ahead.filter((word) => !word.startsWith("--pidfile=")),
+    cold,
+  );
 });

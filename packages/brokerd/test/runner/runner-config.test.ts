@@ -18,6 +18,8 @@ test("RunnerConfig has these defaults", () => {
     memory: "256m",
     pids: 64,
     max_boxes: 32,
+    pool: 2,
+    pool_idle_ms: 60_000,
     read_file_ms: 10_000,
     write_file_ms: 10_000,
     shell_ms: 30_000,
@@ -36,6 +38,8 @@ test("RunnerConfig refuses zero limits, images by tag, programs that look like o
     { image: `localhost/boxmaker-tools@sha256:${digest}` },
     { memory: "64m" },
     { oci_runtime: "/usr/bin/runsc" },
+    { pool: 0 },
+    { pool: 100, pool_idle_ms: 1 },
   ];
   for (const keys of good) assert.ok(RunnerConfig.safeParse({ runtime: "podman", ...keys }).success);
   const bad = [
@@ -52,6 +56,10 @@ test("RunnerConfig refuses zero limits, images by tag, programs that look like o
     { pids: 0 },
     { max_boxes: 0 },
     { max_boxes: 1001 },
+    { pool: -1 },
+    { pool: 101 },
+    { pool_idle_ms: 0 },
+    { pool_idle_ms: 3_600_001 },
     { output_cap: 0 },
     { output_cap: 1_048_577 },
     { shell_ms: 0 },

@@ -10,6 +10,8 @@ export type SystemDirectory =
 
 /** What all boxes of one brokerd have in common. */
 export interface BubblewrapBoxes {
+  /** Marks the processes of this brokerd, so that its next start finds what a crash left. */
+  readonly instance: string;
   readonly node: AbsPath;
   readonly toolkit: AbsPath;
   readonly system: readonly SystemDirectory[];
@@ -34,6 +36,8 @@ const SCRATCH_BYTES = 64 * 1024 * 1024;
 const MASK_BYTES = 4096;
 const NODE = "/opt/boxmaker/node";
 const TOOLKIT = "/opt/boxmaker/toolkit.mjs";
+/** The variable on whose value a box's brokerd is told on its command line. */
+const MARK = "BOXMAKER";
 /** The device nodes of a box. */
 export const DEVICES = ["null", "zero", "full", "random", "urandom"] as const;
 const STREAMS = ["stdin", "stdout", "stderr"] as const;
@@ -102,7 +106,10 @@ function hostFile({ path, source }: HostFile): readonly string[] {
 const INNER_COMMAND = ["--remount-ro", "/", "--chdir", "/", "--", NODE, TOOLKIT] as const;
 
 /** What holds every box of ours, whatever is in it. */
-function confinement({ node, toolkit, system: directories, devices }: BubblewrapBoxes, sharesNetwork: boolean): readonly string[] {
+function confinement(
+  { instance, node, toolkit, system: directories, devices }: BubblewrapBoxes,
+  sharesNetwork: boolean,
+): readonly string[] {
   return [
     "--unshare-all",
     ...(sharesNetwork ? ["--share-net"] : []),
@@ -110,6 +117,10 @@ function confinement({ node, toolkit, system: directories, devices }: Bubblewrap
     "--new-session",
     "--cap-drop",
     "ALL",
+    // On the command line, where a sweep looks for it, and by the next option out of the environment again.
+    "--setenv",
+    MARK,
+    instance,
     "--clearenv",
     "--setenv",
     "PATH",
@@ -148,4 +159,9 @@ function confinement({ node, toolkit, system: directories, devices }: Bubblewrap
     toolkit,
     TOOLKIT,
   ];
+}
+
+/** What the command lines of this brokerd's boxes have in them, each argument ended by a zero byte as the kernel shows them. */
+export function markOf(instance: string): string {
+  return `\0--setenv\0${MARK}\0${instance}\0--clearenv\0`;
 }

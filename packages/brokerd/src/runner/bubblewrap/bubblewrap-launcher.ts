@@ -2,6 +2,8 @@
 import type { Launch } from "../box-child.ts";
 import type { BoxContents, ProxyContents } from "../box-contents.ts";
 import { hostEnvironment } from "../host-command.ts";
+import type { AheadLauncher } from "../pool/box-pool.ts";
+import type { AheadLaunch } from "../pool/waiting-box.ts";
 import type { RunSpec } from "../run-spec.ts";
 import type { RunOutcome } from "../runtime.ts";
 import type { EgressLauncher } from "../sandbox-runtime.ts";
@@ -10,7 +12,7 @@ import { type BubblewrapBoxes, boxArguments, type HostFile, proxyArguments } fro
 /** How a bubblewrap box is wrapped on the outside: programs that set limits and then become bubblewrap. */
 export interface BubblewrapSetup {
   /** A command line that ends in bubblewrap itself. */
-  readonly command: readonly [string, ...string[]];
+  readonly command: readonly string[];
   readonly boxes: BubblewrapBoxes;
   readonly filter: Buffer;
   /** For boxes that talk by the proxy's socket. */
@@ -21,7 +23,7 @@ export interface BubblewrapSetup {
   readonly curlProblem: string | null;
 }
 
-export class BubblewrapLauncher implements EgressLauncher {
+export class BubblewrapLauncher implements EgressLauncher, AheadLauncher {
   readonly name = "bubblewrap";
   readonly image = null;
   readonly #setup: BubblewrapSetup;
@@ -41,16 +43,20 @@ export class BubblewrapLauncher implements EgressLauncher {
     return this.#launch(boxArguments(boxes, contents), contents.egress === null ? filter : egressFilter);
   }
 
+  launchAhead(contents: BoxContents): AheadLaunch {
+    return { ...this.launch(contents), processFile: null };
+  }
+
   launchProxy(contents: ProxyContents): Launch {
     const { boxes, egressFilter, findResolver } = this.#setup;
     return this.#launch(proxyArguments(boxes, contents, findResolver()), egressFilter);
   }
 
   #launch(boxed: readonly string[], filter: Buffer): Launch {
-    const [program, ...args] = this.#setup.command;
+    const [program = "bwrap", ...args] = [...this.#setup.command, ...boxed];
     return {
       program,
-      args: [...args, ...boxed],
+      args,
       environment: hostEnvironment(),
       filter,
       reportsChild: true,

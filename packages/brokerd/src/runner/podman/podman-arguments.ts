@@ -73,6 +73,19 @@ export function runArguments(
   ];
 }
 
+/** The same for a box that is started before its call: podman writes its first process there, so that what it holds can be looked at. */
+export function runAheadArguments(
+  boxes: PodmanBoxes,
+  name: string,
+  contents: BoxContents,
+  lifeMs: number,
+  processFile: AbsPath,
+): readonly string[] {
+  const args = runArguments(boxes, name, contents, lifeMs);
+  const at = args.indexOf("--interactive");
+  return args.toSpliced(at, 0, `--pidfile=${processFile}`);
+}
+
 /** `podman run` of one proxy's box: a tool's box but for its network, and for the socket that it makes. */
 export function proxyArguments(
   boxes: PodmanBoxes,

@@ -1,8 +1,11 @@
 /** Boxes as podman containers: one per call, named, labelled, and gone when the call is over. */
 import { randomBytes } from "node:crypto";
+import type { AbsPath } from "@boxmaker/proto";
 import type { Launch } from "../box-child.ts";
 import type { BoxContents, ProxyContents } from "../box-contents.ts";
 import { hostEnvironment, runCommand } from "../host-command.ts";
+import type { AheadLauncher } from "../pool/box-pool.ts";
+import type { AheadLaunch } from "../pool/waiting-box.ts";
 import type { RunOutcome } from "../runtime.ts";
 import type { EgressLauncher } from "../sandbox-runtime.ts";
 import {
@@ -11,21 +14,25 @@ import {
   type PodmanBoxes,
   proxyArguments,
   removeArguments,
+  runAheadArguments,
   runArguments,
 } from "./podman-arguments.ts";
 
 const STOP_DEADLINE_MS = 10_000;
 const SWEEP_DEADLINE_MS = 60_000;
 
-export class PodmanLauncher implements EgressLauncher {
+export class PodmanLauncher implements EgressLauncher, AheadLauncher {
   readonly name = "podman";
   readonly image: string;
   readonly #podman: string;
   readonly #boxes: PodmanBoxes;
+  readonly #binding: readonly string[];
   readonly #warn: (line: string) => void;
 
-  constructor(podman: string, boxes: PodmanBoxes, warn: (line: string) => void) {
+  /** `binding` is put in front of the command line of each box. */
+  constructor(podman: string, boxes: PodmanBoxes, binding: readonly string[], warn: (line: string) => void) {
     this.#podman = podman;
+    this.#binding = binding;
     this.#boxes = boxes;
     this.#warn = warn;
     this.image = boxes.image;
@@ -40,6 +47,11 @@ export class PodmanLauncher implements EgressLauncher {
     return this.#launch(name, runArguments(this.#boxes, name, contents, limitMs));
   }
 
+  launchAhead(contents: BoxContents, lifeMs: number, processFile: AbsPath): AheadLaunch {
+    const name = this.#newName();
+    return { ...this.#launch(name, runAheadArguments(this.#boxes, name, contents, lifeMs, processFile)), processFile };
+  }
+
   launchProxy(contents: ProxyContents, limitMs: number): Launch {
     const name = this.#newName();
     return this.#launch(name, proxyArguments(this.#boxes, name, contents, limitMs));
@@ -49,9 +61,10 @@ export class PodmanLauncher implements EgressLauncher {
     return `boxmaker-${this.#boxes.instance}-${randomBytes(8).toString("hex")}`;
   }
 
-  #launch(name: string, args: readonly string[]): Launch {
+  #launch(name: string, command: readonly string[]): Launch {
+    const [program = this.#podman, ...args] = [...this.#binding, this.#podman, ...command];
     return {
-      program: this.#podman,
+      program,
       args,
       environment: hostEnvironment(),
       filter: null,
