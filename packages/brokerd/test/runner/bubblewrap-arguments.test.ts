@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HostPattern } from "@boxmaker/proto";
-import { type BubblewrapBoxes, boxArguments, proxyArguments } from "../../src/runner/bubblewrap/bubblewrap-arguments.ts";
+import { type BubblewrapBoxes, boxArguments, markOf, proxyArguments } from "../../src/runner/bubblewrap/bubblewrap-arguments.ts";
 import { absPath } from "./decisions.ts";
 
 const BOXES: BubblewrapBoxes = {
+  instance: "abc123",
   node: absPath("/opt/node"),
   toolkit: absPath("/opt/toolkit.mjs"),
   system: [
@@ -17,7 +18,7 @@ const BOXES: BubblewrapBoxes = {
 };
 
 const INSIDE = [
-  "--die-with-parent --new-session --cap-drop ALL --clearenv --setenv PATH /usr/bin:/bin --setenv HOME /tmp",
+  "--die-with-parent --new-session --cap-drop ALL --setenv BOXMAKER abc123 --clearenv --setenv PATH /usr/bin:/bin --setenv HOME /tmp",
   "--hostname box --seccomp 3 --info-fd 4 --ro-bind /usr /usr --symlink usr/bin /bin --proc /proc --remount-ro /proc",
   "--dev-bind /dev/null /dev/null --dev-bind /dev/zero /dev/zero --dev-bind /dev/full /dev/full",
   "--dev-bind /dev/random /dev/random --dev-bind /dev/urandom /dev/urandom --symlink /proc/self/fd /dev/fd",
@@ -70,4 +71,15 @@ test("bubblewrap's command line of a proxy is a box's, but on the host's network
     proxyArguments(BOXES, { directory: EGRESS, hosts }, null),
     words("--unshare-all --share-net", ...INSIDE, shared, COMMAND, proxy),
   );
+});
+
+test("markOf() is what every command line of this brokerd's boxes holds, and no other's", () => {
+  const lines = [
+    boxArguments(BOXES, { layers: [], egress: null }),
+    proxyArguments(BOXES, { directory: EGRESS, hosts: [] }, null),
+  ].map((args) => `${args.join("\0")}\0`);
+  for (const line of lines) {
+    assert.ok(line.includes(markOf("abc123")));
+    for (const other of ["abc12", "bc123", "abc1234", ""]) assert.ok(!line.includes(markOf(other)));
+  }
 });

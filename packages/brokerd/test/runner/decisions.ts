@@ -12,6 +12,8 @@ export interface CallOptions {
   readonly arguments: object;
   readonly paths: readonly string[];
   readonly hosts?: readonly string[];
+  /** What the grant asks of the arguments. */
+  readonly args?: object;
   readonly denied?: readonly string[];
   readonly hostExec?: boolean;
   readonly session?: string;
@@ -26,8 +28,8 @@ function load(id: string, file: object): LoadedGrant {
 
 /** The decision of a call that a grant for these paths allows. */
 export function decideCall(runtime: Pick<Runtime, "name" | "image">, options: CallOptions): Decision {
-  const { tool, paths, hosts, denied = [], hostExec = false, session = "test", label } = options;
-  const constraints = hosts === undefined ? { paths } : { hosts };
+  const { tool, paths, hosts, args, denied = [], hostExec = false, session = "test", label } = options;
+  const constraints = { ...(hosts === undefined ? { paths } : { hosts }), ...(args === undefined ? {} : { args }) };
   const grants = [
     load("allowed", { tool, mode: "auto", host_exec: hostExec, constraints, ...(label === undefined ? {} : { label }) }),
   ];

@@ -16,7 +16,7 @@ function isThere(program: string, ...args: readonly string[]): boolean {
 }
 
 /** The tools image with this toolkit in it, by a name of the tests' own; built where there is none, which takes some 20 seconds. */
-function toolsImage(): string {
+export function toolsImage(): string {
   const name = `localhost/boxmaker-test-tools:${sha256(readFileSync(TOOLKIT)).slice(0, 16)}`;
   const found = spawnSync("podman", ["image", "inspect", "--format={{.Id}}", name], { encoding: "utf8" });
   if (found.status === 0) return `sha256:${found.stdout.trim().replace("sha256:", "")}`;
