@@ -44,3 +44,23 @@ export function compareInterleaved(subject: () => void, reference: () => void, r
   }
   return median(times.subject) / median(times.reference);
 }
+
+/** As {@link compareInterleaved}, for what isn't done when it returns. */
+export async function compareInterleavedAsync(
+  subject: () => Promise<void>,
+  reference: () => Promise<void>,
+  rounds: number,
+): Promise<number> {
+  const times: { readonly subject: number[]; readonly reference: number[] } = { subject: [], reference: [] };
+  for (let round = 0; round <= rounds; round++) {
+    const started = performance.now();
+    await subject();
+    const between = performance.now();
+    await reference();
+    const ended = performance.now();
+    if (round === 0) continue;
+    times.subject.push(between - started);
+    times.reference.push(ended - between);
+  }
+  return median(times.subject) / median(times.reference);
+}
