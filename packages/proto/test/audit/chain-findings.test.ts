@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AuditChain, DayFileName, readRecordLine, ZERO_HASH } from "@boxmaker/proto";
 import { DAMAGED_LOGS } from "./damaged-logs.ts";
-import { type LogFiles, splitLines } from "./log-builder.ts";
+import { LogBuilder, type LogFiles, splitLines, started, stopped } from "./log-builder.ts";
 import { readMemory } from "./read-memory.ts";
 
 function withoutNumbers(text: string): string {
@@ -74,6 +74,16 @@ test("whatever reads as a record in a broken log is either certain or doubtful, 
     assert.equal(records.length + doubtful.length, readable.length, name);
   }
   assert.ok(broken > 10);
+});
+
+test("a record is doubtful from the very line that breaks on, and what is none isn't", async () => {
+  const log = new LogBuilder().add(started(0));
+  log
+    .raw(`${log.line(stopped(), { seq: 9 })}\n`)
+    .raw("nonsense\n")
+    .add(stopped());
+  const { records, doubtful } = await readMemory(log.build());
+  assert.deepEqual([records.map(({ seq }) => Number(seq)), doubtful.map(({ seq }) => Number(seq))], [[1], [9, 2]]);
 });
 
 test("a chain wants its files in the order of their days, and a file before any line", () => {
