@@ -37,7 +37,7 @@ export { DayFileName, type DirectoryEntry, dayFileOf, type LogFile, type LogList
 export { type LogSource, readLog } from "./audit/read-log.ts";
 export { AuditChain } from "./audit/record-chain.ts";
 export { encodeRecordLine, type RecordFields, readRecordLine } from "./audit/record-line.ts";
-export { RECORD_PATTERNS } from "./audit/record-pattern.ts";
+export { RECORD_PATTERN } from "./audit/record-pattern.ts";
 export { MAX_RECORD_BYTES } from "./audit/record-size.ts";
 export { readTalliedLine } from "./audit/tallied-line.ts";
 export type { TalliedRecord } from "./audit/tallied-record.ts";

@@ -1,5 +1,5 @@
 /**
- * A thread that verifies stretches of a log as they come. It is sent the patterns of the commonest lines, and loads the schemas of all only
+ * A thread that verifies stretches of a log as they come. It is sent the pattern of the commonest lines, and loads the schemas of all only
  * for a log that has others: they take longer to load than some ten megabytes to verify.
  */
 import { parentPort } from "node:worker_threads";
@@ -16,9 +16,9 @@ class StretchVerifier {
   }
 
   async verify(stretch: Stretch): Promise<StretchReading> {
-    const { directory, patterns, treeSize } = this.#work;
+    const { directory, pattern, treeSize } = this.#work;
     if (this.#readAll === undefined) {
-      const readByPattern = patternReader(patterns);
+      const readByPattern = patternReader(pattern);
       let isRead = true;
       const read: ReadLine<TalliedRecord> = (line) => {
         const value = readByPattern(line);

@@ -1,5 +1,4 @@
 /** The stretches of a log, each verified by whichever thread comes to it first. */
-import type { RecordPatterns } from "@boxmaker/proto/audit-lines";
 import type { Stretch, StretchReading } from "./verify-stretch.ts";
 
 /** What all threads share. It can be sent to one. */
@@ -10,7 +9,8 @@ export interface StretchWork {
   readonly taken: Int32Array<SharedArrayBuffer>;
   /** How many records of the log are hashed into a tree. */
   readonly treeSize: number;
-  readonly patterns: RecordPatterns;
+  /** Of the commonest lines. */
+  readonly pattern: RegExp;
 }
 
 /** What the stretch at `index` is. */

@@ -14,7 +14,7 @@ import {
   type Hash32,
   LineChain,
   type LogFile,
-  RECORD_PATTERNS,
+  RECORD_PATTERN,
   readLog,
   readTalliedLine,
   type TallyLists,
@@ -67,7 +67,7 @@ export async function verifyFiles(
   if (wanted >= 2 && total >= minParallelBytes) {
     const taken = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
     const treeSize = expected?.size ?? 0;
-    const readings = await verifySideBySide({ directory, stretches, taken, treeSize, patterns: RECORD_PATTERNS }, wanted);
+    const readings = await verifySideBySide({ directory, stretches, taken, treeSize, pattern: RECORD_PATTERN }, wanted);
     const whole = joinStretches(readings, expected);
     if (whole !== undefined) return whole;
   }

@@ -8,6 +8,6 @@ export { LineChain, type ReadLine } from "./audit-chain.ts";
 export { AuditTally, type TallyPart } from "./audit-tally.ts";
 export type { ChainHead } from "./chain-break.ts";
 export { LineSplitter, type LogLine } from "./line-splitter.ts";
-export { patternReader, type RecordPatterns } from "./pattern-reader.ts";
+export { patternReader } from "./pattern-reader.ts";
 export { MAX_RECORD_BYTES } from "./record-size.ts";
 export type { TalliedRecord } from "./tallied-record.ts";

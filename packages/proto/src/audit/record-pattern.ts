@@ -10,7 +10,6 @@ import { canonicalPattern, PLAIN_CHARACTER } from "../json/canonical-pattern.ts"
 import { AbsPath } from "../tools/abs-path.ts";
 import { HostPattern } from "../tools/host.ts";
 import { DecisionEvent, RecordedPath, RecordedText, ResultEvent } from "./audit-event.ts";
-import type { RecordPatterns } from "./pattern-reader.ts";
 import { MAX_PATTERN_BYTES } from "./record-size.ts";
 
 const LONG_MONTHS = "(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])";
@@ -36,20 +35,19 @@ const KNOWN: ReadonlyMap<z.core.$ZodType, string> = new Map<z.core.$ZodType, str
   [HostPattern, "(?!)"],
 ]);
 
-function lineOf(event: string): RegExp {
-  return new RegExp(`^\\{"seq":(${NUMBER}),"time":"(${TIME})","prev":"(${HASH})","event":${event}\\}$`, "u");
-}
+const DECISION = canonicalPattern(DecisionEvent, { known: KNOWN, captured: "outcome" });
+const RESULT = canonicalPattern(ResultEvent, { known: KNOWN, captured: "decision" });
 
-/** The patterns of decisions and results. */
-export const RECORD_PATTERNS: RecordPatterns = {
-  decision: lineOf(canonicalPattern(DecisionEvent, { known: KNOWN, captured: "outcome" })),
-  result: lineOf(canonicalPattern(ResultEvent, { known: KNOWN, captured: "decision" })),
-};
+/** A decision or a result, with groups for seq, time, prev, and the outcome or the number of the decision. */
+export const RECORD_PATTERN = new RegExp(
+  `^\\{"seq":(${NUMBER}),"time":"(${TIME})","prev":"(${HASH})","event":(?:${DECISION}|${RESULT})\\}$`,
+  "u",
+);
 
 /**
  * Whether a line, as text, is known to be a valid record in its canonical spelling. False says nothing: other kinds, long lines, and text
  * beyond plain ASCII have to be checked in full.
  */
 export function isPatternedLine(line: string): boolean {
-  return line.length <= MAX_PATTERN_BYTES && (RECORD_PATTERNS.decision.test(line) || RECORD_PATTERNS.result.test(line));
+  return line.length <= MAX_PATTERN_BYTES && RECORD_PATTERN.test(line);
 }

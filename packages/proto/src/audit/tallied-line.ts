@@ -2,10 +2,10 @@
 import type { CanonicalReading } from "../json/read-canonical-json.ts";
 import { patternReader } from "./pattern-reader.ts";
 import { readRecordLine } from "./record-line.ts";
-import { RECORD_PATTERNS } from "./record-pattern.ts";
+import { RECORD_PATTERN } from "./record-pattern.ts";
 import type { TalliedRecord } from "./tallied-record.ts";
 
-const readByPattern = patternReader(RECORD_PATTERNS);
+const readByPattern = patternReader(RECORD_PATTERN);
 
 /**
  * Reads a line, without its newline, as {@link readRecordLine} does and with the same judgement; of decisions and results it gives the

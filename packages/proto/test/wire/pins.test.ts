@@ -58,7 +58,7 @@ const EXPORTS: readonly string[] = [
   "Mount",
   "Origin",
   "PathLabel",
-  "RECORD_PATTERNS",
+  "RECORD_PATTERN",
   "RaisedBy",
   "RecordedArguments",
   "Recovery",
