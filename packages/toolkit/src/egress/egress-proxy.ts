@@ -128,10 +128,9 @@ export class EgressProxy implements AsyncDisposable {
     const target = `${host}:${port}`;
     const isGranted = PORTS.has(port) && this.#options.allow.some((pattern) => matchesHostName(pattern, host));
     if (!isGranted) return this.#decline(client, REPLY.policy, `${target}: not granted`, deadline);
-    const answers = await this.#options.lookUp(host, deadline);
-    const address = firstPublic(answers);
+    const { address, seen } = await this.#findPublic(host, deadline);
     if (address === undefined) {
-      const why = `${target}: none of ${answers.length} addresses is public`;
+      const why = `${target}: none of ${seen} addresses is public`;
       return this.#decline(client, REPLY.noPublicAddress, why, deadline);
     }
     const upstream = await this.#options.dial(address, port, deadline);
@@ -156,6 +155,26 @@ export class EgressProxy implements AsyncDisposable {
     }
     this.#options.log(`connected ${target} at ${address.address}`);
     joinSockets(client, upstream, idleMs);
+  }
+
+  /**
+   * Of a mixed answer the first public address, and no other: a second look or a second try could lead elsewhere. IPv6 is asked about
+   * only where it's needed, since some name servers never answer that.
+   */
+  async #findPublic(
+    host: string,
+    deadline: AbortSignal,
+  ): Promise<{ readonly address: PublicAddress | undefined; readonly seen: number }> {
+    let seen = 0;
+    for (const family of [4, 6] as const) {
+      const answers = await this.#options.lookUp(host, family, deadline);
+      for (const answer of answers) {
+        seen++;
+        const address = judgeAddress(answer);
+        if (address !== undefined) return { address, seen };
+      }
+    }
+    return { address: undefined, seen };
   }
 
   #decline(client: Socket, reply: Reply, why: string, deadline: AbortSignal): void {
@@ -184,13 +203,4 @@ export class EgressProxy implements AsyncDisposable {
     for (const socket of this.#open) socket.destroy();
     await closed.promise;
   }
-}
-
-/** Of a mixed answer the first public address, and no other: a second look or a second try could lead elsewhere. */
-function firstPublic(answers: readonly string[]): PublicAddress | undefined {
-  for (const answer of answers) {
-    const judged = judgeAddress(answer);
-    if (judged !== undefined) return judged;
-  }
-  return undefined;
 }

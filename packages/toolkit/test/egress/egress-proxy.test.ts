@@ -4,6 +4,7 @@ import { statSync, writeFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import { test } from "node:test";
 import { EgressProxy, PROXY_LIMITS } from "../../src/egress/egress-proxy.ts";
+import { judgeAddress } from "../../src/egress/judge-address.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { listenLoopback } from "./loopback-server.ts";
 import {
@@ -11,6 +12,7 @@ import {
   connectRequest,
   connectThrough,
   exchange,
+  ofFamily,
   openTestProxy,
   PUBLIC,
   readBytes,
@@ -105,6 +107,26 @@ test("of a mixed answer the first public address is dialled, and no other when i
   assert.deepEqual(proxy.dialled, [{ address: "1.1.1.1", family: 4 }]);
 });
 
+test("IPv6 addresses are asked for only where no IPv4 address is public", async () => {
+  for (const [answers, families] of [
+    [["10.0.0.1", "1.1.1.1", "2606:4700:4700::1111"], [4]],
+    [
+      ["10.0.0.1", "::1", "2606:4700:4700::1111"],
+      [4, 6],
+    ],
+  ] as const) {
+    const asked: number[] = [];
+    const lookUp = (_: string, family: 4 | 6): Promise<readonly string[]> => {
+      asked.push(family);
+      return Promise.resolve(ofFamily(answers, family));
+    };
+    await using proxy = await openTestProxy({ answers: lookUp });
+    assert.equal(await exchange(proxy.path, connectRequest("example.com", 80)), reply(5));
+    assert.deepEqual(asked, families);
+    assert.deepEqual(proxy.dialled, [judgeAddress(answers[families.length] ?? "")]);
+  }
+});
+
 test("a connection that is refused by the other side is answered with 5", async () => {
   const server = await listenLoopback(echo);
   const { port } = server;
@@ -159,9 +181,11 @@ test("one deadline holds for the whole handshake, also where bytes trickle in, a
 });
 
 test("a resolver or a host that never answers is given up at the deadline, with the reply that fits", async () => {
-  const whenAborted = (signal: AbortSignal): Promise<unknown> => once(signal, "abort");
+  const whenAborted = async (signal: AbortSignal): Promise<void> => {
+    if (!signal.aborted) await once(signal, "abort");
+  };
   const limits = { handshakeMs: 100 };
-  await using slow = await openTestProxy({ limits, answers: (_, signal) => whenAborted(signal).then(() => []) });
+  await using slow = await openTestProxy({ limits, answers: (_, _family, signal) => whenAborted(signal).then(() => []) });
   assert.equal(await exchange(slow.path, connectRequest("example.com", 80)), reply(4));
   await using deaf = await openTestProxy({ limits, dial: (_, _port, signal) => whenAborted(signal).then(() => undefined) });
   assert.equal(await exchange(deaf.path, connectRequest("example.com", 80)), reply(5));

@@ -28,6 +28,11 @@ export interface TestProxy extends AsyncDisposable {
   readonly dialled: readonly PublicAddress[];
 }
 
+/** What a name server would say of these to a question about one kind of address. */
+export function ofFamily(answers: readonly string[], family: 4 | 6): readonly string[] {
+  return answers.filter((answer) => answer.includes(":") === (family === 6));
+}
+
 /** Opens one in a folder of its own. */
 export async function openTestProxy(setup: Setup = {}): Promise<TestProxy> {
   const folder = temporaryFolder();
@@ -39,7 +44,7 @@ export async function openTestProxy(setup: Setup = {}): Promise<TestProxy> {
   const opening = await EgressProxy.open({
     socketPath: path,
     allow: setup.allow ?? ["example.com"],
-    lookUp: typeof answers === "function" ? answers : () => Promise.resolve(answers),
+    lookUp: typeof answers === "function" ? answers : (_, family) => Promise.resolve(ofFamily(answers, family)),
     dial: (address, port, signal) => {
       dialled.push(address);
       if (setup.dial !== undefined) return setup.dial(address, port, signal);
