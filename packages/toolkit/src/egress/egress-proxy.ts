@@ -20,8 +20,8 @@ export interface ProxyLimits {
   readonly connections: number;
 }
 
-/** What the program uses. */
-export const PROXY_LIMITS: ProxyLimits = { handshakeMs: 10_000, idleMs: 5 * 60_000, unusedMs: 15 * 60_000, connections: 64 };
+/** What the program uses. Unused for longer than brokerd keeps any proxy (an hour at most), it has lost whoever would end it. */
+export const PROXY_LIMITS: ProxyLimits = { handshakeMs: 10_000, idleMs: 5 * 60_000, unusedMs: 70 * 60_000, connections: 64 };
 
 /** Everything that the proxy needs of the world. */
 export interface ProxyOptions {
