@@ -77,6 +77,11 @@ export class BoxPool implements AsyncDisposable {
     return this.#waiting.size;
   }
 
+  /** Those of them that have been seen to be complete. */
+  get complete(): number {
+    return [...this.#waiting.values()].filter(({ isComplete }) => isComplete).length;
+  }
+
   /** Calls that have had a box from here. */
   get served(): number {
     return this.#served;

@@ -34,6 +34,7 @@ export class WaitingBox {
   /** Whoever hears the box once it has its call. */
   #events: BoxEvents | undefined;
   #isGone = false;
+  #isComplete = false;
 
   constructor(options: WaitingBoxOptions) {
     this.#options = options;
@@ -73,6 +74,11 @@ export class WaitingBox {
   /** Whether it has ended, or could not be started. */
   get isGone(): boolean {
     return this.#isGone;
+  }
+
+  /** Whether all of its mounts have been seen in place. */
+  get isComplete(): boolean {
+    return this.#isComplete && !this.#isGone;
   }
 
   /** Resolves to true once it is complete, or to false when it never will be or has had the time for it. Never rejects. */
@@ -144,6 +150,7 @@ export class WaitingBox {
     if (this.#isGone) return;
     const first = this.#firstProcess(child);
     if (first !== undefined && hasItsFittings(first, this.#options.contents)) {
+      this.#isComplete = true;
       this.#settled.resolve(true);
       return;
     }
