@@ -40,6 +40,7 @@ export class SandboxRuntime implements Runtime {
   readonly #config: RunnerConfig;
   readonly #stopping = new AbortController();
   readonly #live = new Set<LiveBox>();
+  #grantChanges = 0;
   readonly #proxies: EgressProxies | null;
   /** Null: each box is started for its call. */
   readonly pool: BoxPool | null;
@@ -126,16 +127,20 @@ export class SandboxRuntime implements Runtime {
   #remember(spec: RunSpec, { answer, ended }: Box, lease: OpenLease | null, contents: BoxContents): void {
     const live = { spec, ended };
     this.#live.add(live);
+    const grants = this.#grantChanges;
     const forget = async (): Promise<void> => {
       this.#live.delete(live);
       lease?.release();
-      if ((await answer).kind === "done") this.pool?.startAfter(spec, contents, () => this.#live.size);
+      // A box is gone later than its answer is there: the grants that it was made for may be, too.
+      if ((await answer).kind === "done" && grants === this.#grantChanges)
+        this.pool?.startAfter(spec, contents, () => this.#live.size);
     };
     ended.then(forget, forget);
   }
 
   /** Ends the proxies and the boxes that wait: what they let through, and what they hold, was for the old grants. */
   grantsChanged(): void {
+    this.#grantChanges++;
     this.#proxies?.dropAll();
     this.pool?.dropAll();
   }
