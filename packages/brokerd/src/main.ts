@@ -96,7 +96,7 @@ async function main(): Promise<void> {
     // Neither rejects; systemd, which waits for the second word, is told the two in this order.
     systemd
       .reloading()
-      .then(broker.reload)
+      .then(() => broker.reload())
       .then(tellReady, (error: unknown) => endNow(phraseBug(error)));
   };
   await tellReady();

@@ -1,7 +1,6 @@
 /** What brokerd makes of signals: a stop, a stop at once, the configuration read anew. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { existsSync, lstatSync, readdirSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { type BrokerRequest, CallId, SessionId } from "@boxmaker/proto";
@@ -136,8 +135,9 @@ test("a terminal that goes away stops brokerd", { skip: !existsSync(SCRIPT) && `
   const terminal = spawn(SCRIPT, ["-qec", `"${process.execPath}" "${main}" serve --config "${config}"`, "/dev/null"], {
     stdio: ["pipe", "pipe", "inherit"],
   });
-  const [line] = await once(terminal.stdout, "data");
-  assert.match(String(line), /brokerd: /u);
+  const line = Promise.withResolvers<string>();
+  terminal.stdout.once("data", (chunk: Buffer) => line.resolve(chunk.toString()));
+  assert.match(await line.promise, /brokerd: /u);
   await until(() => existsSync(adminOf(files)));
   assert.equal((await ask(adminOf(files), { kind: "status", body: {} })).kind, "status_report");
   terminal.kill("SIGKILL");

@@ -30,6 +30,14 @@ async function run(box: Box, command: (at: BoxCommand) => Promise<number>, json 
   return { status, out: out.stream.text.replaceAll(home.path, "HOME"), err: err.stream.text.replaceAll(home.path, "HOME") };
 }
 
+/** As far as the tests look into it. */
+interface OtlpLine {
+  readonly resourceMetrics: readonly {
+    readonly resource: { readonly attributes: readonly object[] };
+    readonly scopeMetrics: readonly { readonly metrics: readonly { readonly name: string }[] }[];
+  }[];
+}
+
 const TIME = "2026-09-18T15:30:12.000Z";
 
 function statusReport(changes: object = {}): object {
@@ -126,16 +134,10 @@ test("status names no more than two units of how long it has been up, and counts
 test("status --otlp is one line of OTLP's JSON: whole numbers and times as texts, sums since the start", async () => {
   const { status, out, err } = await run({ admin: statusReport() }, showMetrics);
   assert.deepEqual([status, err, out.indexOf("\n")], [0, "", out.length - 1]);
-  const {
-    resourceMetrics: [
-      {
-        resource,
-        scopeMetrics: [{ metrics }],
-      },
-    ],
-  } = JSON.parse(out);
+  const line = JSON.parse(out) as OtlpLine;
+  const [{ resource, scopeMetrics } = assert.fail(out)] = line.resourceMetrics;
   assert.deepEqual(resource.attributes[0], { key: "service.name", value: { stringValue: "boxmaker-brokerd" } });
-  const named = new Map<string, object>(metrics.map((metric: { name: string }) => [metric.name, metric]));
+  const named = new Map(scopeMetrics.flatMap(({ metrics }) => metrics.map((metric) => [metric.name, metric] as const)));
   const at = { startTimeUnixNano: "1789745412000000000", timeUnixNano: "1789835473000000000" };
   const outcome = (value: string): object => ({ key: "boxmaker.call.outcome", value: { stringValue: value } });
   const reason = (value: string): object => ({ key: "boxmaker.denial.reason", value: { stringValue: value } });
