@@ -61,6 +61,8 @@ function layOutAround(spec: RunSpec, found: FoundPlaces): Layering {
     const place = findLayer(mask, (stats) => (stats.isDirectory() ? "empty_directory" : "empty_file"));
     if (place === undefined || !spec.mounts.some(({ path }) => holdsPath(path, place.path))) continue;
     if (spec.mounts.some(({ path }) => holdsPath(place.path, path))) {
+      // A command can make such a link. It shows nothing that isn't seen by its granted name, too.
+      if (isLinkToMount(mask, place.path, spec)) continue;
       return { kind: "error", code: "mount_unusable", detail: `${quoteText(place.path)} is to be hidden and mounted at once` };
     }
     layers.set(place.path, place);
@@ -72,6 +74,11 @@ function layOutAround(spec: RunSpec, found: FoundPlaces): Layering {
     return { kind: "error", code: "mount_unusable", detail: `more than ${MAX_LAYERS} places below the mounts have to be covered` };
   }
   return { kind: "layers", layers: all.sort((a, b) => (a.path < b.path ? -1 : 1)) };
+}
+
+/** Whether a usual place of credentials, which no grant denies, is no such place but a link to what is mounted. */
+function isLinkToMount(mask: AbsPath, leadsTo: AbsPath, { mounts, plan }: RunSpec): boolean {
+  return mask !== leadsTo && !plan.masked.includes(mask) && mounts.some(({ path }) => path === leadsTo);
 }
 
 /**

@@ -140,3 +140,30 @@ test("layOut() refuses a mount that wasn't usable when the call was decided, eve
   const layering = await lay(shell([at]), () => mkdirSync(at));
   assert.deepEqual(layering, { kind: "error", code: "mount_unusable", detail: `"${at}" can't be found (ENOENT)` });
 });
+
+test("layOut() isn't kept from a mount by a link in it that calls the mount itself a place of credentials", async () => {
+  using folder = temporaryFolder();
+  for (const name of ["a", "a/c", "a/d"]) mkdirSync(folder.at(name));
+  // As a command in its own grant could make them.
+  symlinkSync(".", folder.at("a/.ssh"));
+  symlinkSync("../c", folder.at("a/d/.aws"));
+  assert.deepEqual(describe(await lay(shell([folder.at("a")])), folder.path), [
+    "writable /a",
+    // Not named by the grant: it may be what the owner's own link means.
+    "empty_directory /a/c",
+  ]);
+  const both = [folder.at("a"), folder.at("a/c")];
+  assert.deepEqual(describe(await lay(shell(both)), folder.path), ["writable /a", "writable /a/c"]);
+});
+
+test("layOut() runs nothing where what a deny names leads to a mount, or a link of credentials to a folder around one", async () => {
+  using folder = temporaryFolder();
+  mkdirSync(folder.at("a/b/c"), { recursive: true });
+  symlinkSync(".", folder.at("a/mine"));
+  const denied = await lay(shell([folder.at("a")], [folder.at("a/mine")]));
+  assert.ok(denied.kind === "error" && denied.code === "mount_unusable");
+  symlinkSync("b", folder.at("a/.ssh"));
+  const around = await lay(shell([folder.at("a"), folder.at("a/b/c")]));
+  assert.ok(around.kind === "error" && around.code === "mount_unusable");
+  assert.match(around.detail, /hidden and mounted at once/u);
+});
