@@ -1,5 +1,6 @@
 /** http_fetch with the real curl, through a real proxy whose connections lead to servers of the test. */
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { type TestContext, test } from "node:test";
@@ -250,5 +251,29 @@ test("the time limit holds for all hops together", { skip }, async (context) => 
   assert.match(
     await fetch("http://example.com/", { limitMs: 700 }),
     /^failed: http_fetch: http:\/\/example\.com\/(?:never)?: no answer within 700 ms$/u,
+  );
+});
+
+/** A program in curl's place that prints a response with what it was given. */
+async function askInstead(script: string, url: string): Promise<string> {
+  using folder = temporaryFolder();
+  const curl = `${folder.path}/curl`;
+  writeFileSync(curl, `#!/bin/sh\nprintf 'HTTP/1.1 200 OK\\r\\n\\r\\n'\n${script}\n`, { mode: 0o700 });
+  const { content } = await httpFetch(url, TERMS, MAX_BODY, { ...BOX_PLACES, curl });
+  return content.slice(content.indexOf("\n\n") + 2);
+}
+
+test("curl is given the URL as it was parsed, never as it was written", async () => {
+  const last = 'for last; do :; done; printf %s "$last"';
+  assert.equal(await askInstead(last, "https://example.com:443/a/../b/%2e%2E/c?d=`"), "https://example.com/c?d=`");
+  assert.equal(await askInstead('printf %s "$1"', "https://example.com/"), "-q");
+});
+
+test("curl is given no environment", async () => {
+  const names = (await askInstead("env", "https://example.com/")).split("\n").map((line) => line.split("=", 1)[0] ?? "");
+  // A shell makes these by itself.
+  assert.deepEqual(
+    names.filter((name) => !["", "PWD", "OLDPWD", "SHLVL", "_", "PATH"].includes(name)),
+    [],
   );
 });
