@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { writtenBy } from "@boxmaker/policy";
+import { ALL_USES, WORST, writtenBy } from "@boxmaker/policy";
 import { AbsPath, CallId, type DecisionEvent, type RunPlan, SessionId, Timestamp, ZERO_HASH } from "@boxmaker/proto";
 
 const LABEL = { taint: "public", untrusted: false } as const;
@@ -41,6 +41,10 @@ function decisionOf(tool: string, values: Readonly<Record<string, string>>): Dec
     run: RUN,
   };
 }
+
+test("what isn't known counts as secret, untrusted and spent", () => {
+  assert.deepEqual([WORST, ALL_USES], [{ taint: "secret", untrusted: true }, Number.MAX_SAFE_INTEGER]);
+});
 
 test("writtenBy() is the file of write_file, and every writable mount of anything else", () => {
   assert.deepEqual(writtenBy(decisionOf("write_file", { path: "/srv/notes/a" }), RUN), ["/srv/notes/a"]);
