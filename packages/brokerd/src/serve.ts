@@ -30,6 +30,7 @@ import type { Runtime } from "./runner/runtime.ts";
 import { adminSocket } from "./socket/admin-socket.ts";
 import { brokerSocket } from "./socket/broker-socket.ts";
 import { Connections } from "./socket/connections.ts";
+import { descriptorNotice } from "./socket/descriptor-limit.ts";
 import { type SocketLimits, serveSocket } from "./socket/serve-socket.ts";
 
 export interface ServeDependencies {
@@ -114,6 +115,8 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
     warn: (line) => events.notice(line),
   });
   const notices = [...savedNotices, ...opened.notices, ...unfinishedNotice(states)];
+
+  notices.push(...(await descriptorNotice(config)));
 
   const runner: RunnerConfig | null = config.runner;
   if (runner === null)

@@ -317,7 +317,12 @@ test("no descriptor left doesn't end it: it serves again when some are free", as
   }
   assert.equal((await ask(brokerOf(files), call(files, "read_file"))).kind, "tool_response");
   daemon.kill("SIGTERM");
-  assert.equal((await daemon.ended).code, 0);
+  const { code, stderr } = await daemon.ended;
+  assert.equal(code, 0);
+  assert.match(
+    stderr,
+    /^brokerd: [^\n]*take 2064 descriptors, and the system gives 64; see docs\/runbook\.md#too-few-descriptors$/mu,
+  );
   assert.equal(kinds(files).at(-1), "stopped");
 });
 

@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { AbsPath } from "@boxmaker/proto";
+import { RunnerConfig } from "../../src/runner/runner-config.ts";
+import { descriptorLimit, neededDescriptors } from "../../src/socket/descriptor-limit.ts";
+
+test("descriptorLimit() reads what the kernel says, and takes what it can't read for no limit", () => {
+  assert.equal(
+    descriptorLimit("Max cpu time unlimited\nMax open files            1024                 524288               files\n"),
+    1024,
+  );
+  assert.equal(
+    descriptorLimit("Max open files            unlimited            unlimited            files\n"),
+    Number.POSITIVE_INFINITY,
+  );
+  assert.equal(descriptorLimit(""), Number.POSITIVE_INFINITY);
+  assert.ok(descriptorLimit(readFileSync("/proc/self/limits", "utf8")) > 0);
+});
+
+test("neededDescriptors() counts the connections of each socket and what boxes hold, and fits a usual limit by default", () => {
+  const at = AbsPath.parse("/run/x.sock");
+  const limits = { connections: 256, bytes_in_flight: 1, read_deadline_ms: 1, write_deadline_ms: 1, stop_grace_ms: 1 };
+  const runner = RunnerConfig.parse({ runtime: "process" });
+  const sockets = { broker: at, brokerMcp: null, admin: at };
+  assert.ok(neededDescriptors({ sockets, limits, runner }) <= 1024);
+  assert.equal(neededDescriptors({ sockets, limits, runner: null }), 2 * 256 + 64);
+  assert.equal(neededDescriptors({ sockets: { ...sockets, brokerMcp: at }, limits, runner: null }), 3 * 256 + 64);
+});
