@@ -5,7 +5,6 @@
  */
 import { availableParallelism } from "node:os";
 import { extname } from "node:path";
-import { setFlagsFromString } from "node:v8";
 import { Worker } from "node:worker_threads";
 import { readAuditFile } from "@boxmaker/edge/audit-files";
 import {
@@ -31,8 +30,6 @@ const MIN_PARALLEL_BYTES = 32 * 1024 * 1024;
 const STRETCH_BYTES = 8 * 1024 * 1024;
 /** For what a thread makes of a line and forgets at the next. */
 const MAX_YOUNG_MB = 4;
-/** The same for this thread, whose limit can't be set any more: by itself it grows with the log to some 30 MB. */
-const KEEP_YOUNG_SMALL = "--semi-space-growth-factor=1";
 const BEGINNING: ChainHead = { seq: 0, sha256: ZERO_HASH, time: null };
 
 export interface VerifiedFiles {
@@ -153,7 +150,6 @@ async function verifySideBySide(work: StretchWork, threads: number): Promise<rea
   };
   const verify = (stretch: Stretch): Promise<StretchReading> =>
     verifyStretch(stretch, { directory, read: readTalliedLine, treeSize });
-  setFlagsFromString(KEEP_YOUNG_SMALL);
   const workers = Array.from({ length: threads - 1 }, () => runWorker(work, onResult));
   // What a thread leaves unread when it can't go on, reading the log in turn reads.
   await Promise.allSettled([takeStretches(work, verify, onResult), ...workers]);
