@@ -138,6 +138,11 @@ export class SandboxRuntime implements Runtime {
     ended.then(forget, forget);
   }
 
+  /** Boxes that run a call, those that have answered but not ended included. */
+  get running(): number {
+    return this.#live.size;
+  }
+
   /** Ends the proxies and the boxes that wait: what they let through, and what they hold, was for the old grants. */
   grantsChanged(): void {
     this.#grantChanges++;
