@@ -104,6 +104,7 @@ test("buildImage() makes the same image twice, with every program of a box and n
 
     const programs = "awk cat cmp curl diff find grep gzip node sed sh sort tar xargs";
     const script = `for p in ${programs}; do command -v $p > /dev/null || echo no $p; done
+        [ ! -e /etc/resolv.conf ] || echo a resolver of the machine that built it
         find / -xdev -perm /6000; find / -xdev -type b; ls -ld /tmp | cut -c1-10
         grep -c BEGIN /etc/ssl/certs/ca-certificates.crt > /dev/null && node /opt/boxmaker/toolkit.mjs`;
     assert.equal(inImage(first.reference, script), "drwxrwxrwt\ntoolkit\n");
