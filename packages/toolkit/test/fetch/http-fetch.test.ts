@@ -277,3 +277,20 @@ test("curl is given no environment", async () => {
     [],
   );
 });
+
+test("a body that stalls past the cap isn't waited for", { skip, timeout: 15_000 }, async (context) => {
+  await using server = await listenLoopback((socket) => {
+    socket.once("data", () => socket.write(`HTTP/1.1 200 OK\r\n\r\n${"x".repeat(80_000)}`));
+  });
+  const { fetch } = await openNet(context, { upstream: server.port });
+  assert.match(await fetch("http://example.com/", { cap: 10, limitMs: 60_000 }), /^ok truncated: .*\n\nx{10}$/su);
+});
+
+test("a curl that doesn't heed its own time limit is ended", { timeout: 15_000 }, async () => {
+  using folder = temporaryFolder();
+  const curl = `${folder.path}/curl`;
+  writeFileSync(curl, "#!/bin/sh\nexec sleep 60\n", { mode: 0o700 });
+  const terms = { follow_redirects: true, limit_ms: 300 };
+  const { content } = await httpFetch("http://example.com/", terms, 100, { ...BOX_PLACES, curl });
+  assert.equal(content, "http_fetch: http://example.com/: no answer within 300 ms");
+});
