@@ -92,8 +92,8 @@ class Bare {
     child.stdout?.once("data", () => {
       took = performance.now() - started;
     });
-    const [status] = await exited;
-    if (took === undefined) throw new Error(`expected an answer of the bare command, got exit status ${String(status)}`);
+    await exited;
+    if (took === undefined) throw new Error(`expected an answer of the bare command, got exit status ${child.exitCode ?? "none"}`);
     return took;
   }
 }
