@@ -3,7 +3,6 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock, Log } from "@boxmaker/edge/log";
 import type { UnixServer } from "@boxmaker/edge/socket";
-import type { GrantSet } from "@boxmaker/policy";
 import { checkAddedGrant, GrantStore } from "@boxmaker/policy/grants";
 import { AbsPath, joinClass, type Label, timestampFromMillis, unreachable } from "@boxmaker/proto";
 import { ApprovalTable } from "./approvals/approval-table.ts";
@@ -19,6 +18,7 @@ import { ownPlaces } from "./config/own-places.ts";
 import { Events } from "./events.ts";
 import { Admission } from "./ledger/admission.ts";
 import { DiskSpace } from "./ledger/disk-space.ts";
+import { watchGrants } from "./ledger/grants-watch.ts";
 import { Ledger } from "./ledger/ledger.ts";
 import { openStates } from "./ledger/open-states.ts";
 import { RateLimit } from "./ledger/rate-limit.ts";
@@ -270,7 +270,7 @@ function openLedger(config: Config, { audit, states, runtime, clock, events, adm
   const { grantsDirectory: directory, toolsFile: tools, labelsFile: labels } = config;
   const forbidden = [...ownPlaces(config), ...reserved];
   const grants = new GrantStore({ directory, tools, labels, forbidden, clock });
-  let known: GrantSet | undefined;
+  const watch = watchGrants(() => runtime.grantsChanged());
   return new Ledger({
     log: audit,
     states,
@@ -283,8 +283,7 @@ function openLedger(config: Config, { audit, states, runtime, clock, events, adm
     newSession: () => newSession(config),
     keepGrant: (hash, text) => audit.keepGrant(hash, text),
     onGrants: (set) => {
-      if (set !== known) runtime.grantsChanged();
-      known = set;
+      watch(set);
       if (set.kind === "invalid") events.grantsInvalid(set.problems);
       else events.grantsValid();
     },
