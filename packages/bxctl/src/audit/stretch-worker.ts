@@ -3,12 +3,14 @@
  * for a log that has others: they take longer to load than some ten megabytes to verify.
  */
 import { parentPort } from "node:worker_threads";
+import { CHUNK_BYTES } from "@boxmaker/edge/day-files";
 import { patternReader, type ReadLine, type TalliedRecord } from "@boxmaker/proto/audit-lines";
 import { type StretchWork, takeStretches } from "./take-stretches.ts";
 import { type Stretch, type StretchReading, verifyStretch } from "./verify-stretch.ts";
 
 class StretchVerifier {
   readonly #work: StretchWork;
+  readonly #buffer = Buffer.allocUnsafe(CHUNK_BYTES);
   #readAll: ReadLine<TalliedRecord> | undefined;
 
   constructor(work: StretchWork) {
@@ -26,11 +28,11 @@ class StretchVerifier {
         isRead = false;
         return { kind: "not_canonical", problem: "not one of the commonest lines" };
       };
-      const reading = await verifyStretch(stretch, { directory, read, treeSize });
+      const reading = await verifyStretch(stretch, { directory, read, treeSize, buffer: this.#buffer });
       if (isRead) return reading;
       this.#readAll = (await import("@boxmaker/proto")).readTalliedLine;
     }
-    return await verifyStretch(stretch, { directory, read: this.#readAll, treeSize });
+    return await verifyStretch(stretch, { directory, read: this.#readAll, treeSize, buffer: this.#buffer });
   }
 }
 

@@ -7,6 +7,7 @@ import { availableParallelism } from "node:os";
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { readAuditFile } from "@boxmaker/edge/audit-files";
+import { CHUNK_BYTES } from "@boxmaker/edge/day-files";
 import {
   AuditTally,
   type ChainEnd,
@@ -148,8 +149,8 @@ async function verifySideBySide(work: StretchWork, threads: number): Promise<rea
   const onResult = ({ index, reading }: StretchResult): void => {
     readings[index] = reading;
   };
-  const verify = (stretch: Stretch): Promise<StretchReading> =>
-    verifyStretch(stretch, { directory, read: readTalliedLine, treeSize });
+  const options = { directory, read: readTalliedLine, treeSize, buffer: Buffer.allocUnsafe(CHUNK_BYTES) };
+  const verify = (stretch: Stretch): Promise<StretchReading> => verifyStretch(stretch, options);
   const workers = Array.from({ length: threads - 1 }, () => runWorker(work, onResult));
   // What a thread leaves unread when it can't go on, reading the log in turn reads.
   await Promise.allSettled([takeStretches(work, verify, onResult), ...workers]);

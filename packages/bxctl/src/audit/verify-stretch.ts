@@ -50,6 +50,8 @@ export interface StretchOptions {
   readonly read: ReadLine<TalliedRecord>;
   /** How many records of the log are hashed into a tree. */
   readonly treeSize: number;
+  /** What the file is read into. */
+  readonly buffer: Buffer;
 }
 
 /** What is kept of a stretch while the one before it isn't verified; with more, the log is better read in turn. */
@@ -57,14 +59,14 @@ const MAX_LOOSE_ENDS = 100_000;
 
 /** What a stretch is. Errors of reading pass through. */
 export async function verifyStretch(stretch: Stretch, options: StretchOptions): Promise<StretchReading> {
-  const { directory } = options;
+  const { directory, buffer } = options;
   const { file } = stretch;
   const start = await findLineStart(directory, file, stretch.start);
   const end = await findLineStart(directory, file, stretch.end);
   if (start === undefined || end === undefined) return { kind: "other" };
   const reader = new StretchReader({ file, start, end }, options);
   const splitter = new LineSplitter((line) => reader.take(line));
-  for await (const chunk of readAuditFile(directory, { ...file, bytes: end }, start)) splitter.push(chunk);
+  for await (const chunk of readAuditFile(directory, { ...file, bytes: end }, start, buffer)) splitter.push(chunk);
   splitter.end();
   return reader.end();
 }

@@ -18,7 +18,10 @@ function fileOf(log: AuditFolder): LogFile {
 }
 
 async function read(log: AuditFolder, start: number, end: number, treeSize = 0): Promise<StretchReading> {
-  return await verifyStretch({ file: fileOf(log), start, end }, { directory: log.path, read: readTalliedLine, treeSize });
+  return await verifyStretch(
+    { file: fileOf(log), start, end },
+    { directory: log.path, read: readTalliedLine, treeSize, buffer: Buffer.allocUnsafe(64) },
+  );
 }
 
 /** The seqs of a stretch, as it says them. */

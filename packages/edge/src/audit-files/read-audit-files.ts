@@ -4,7 +4,8 @@ import { lstat, open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { DirectoryEntry, LogFile } from "@boxmaker/proto";
 
-const CHUNK_BYTES = 256 * 1024;
+/** How much is read at a time. */
+export const CHUNK_BYTES = 256 * 1024;
 
 /**
  * The entries of a directory with their sizes, which make a snapshot: a file that brokerd goes on writing is read up to here, and
@@ -23,7 +24,7 @@ export async function readAuditEntries(directory: string): Promise<readonly Dire
 
 /**
  * The bytes of a day file from `offset` on, up to its size `bytes`. The chunks share one buffer, so each is valid until the next is
- * asked for.
+ * asked for. Who reads many pieces gives the buffer: a new one for each would stay in memory until something else makes it collected.
  *
  * @throws {Error} when the file has become shorter
  */
@@ -31,9 +32,9 @@ export async function* readAuditFile(
   directory: string,
   { name, bytes }: LogFile,
   offset = 0,
+  buffer: Buffer = Buffer.allocUnsafe(CHUNK_BYTES),
 ): AsyncGenerator<Uint8Array, void, undefined> {
   await using file = await open(join(directory, name), constants.O_RDONLY | constants.O_NOFOLLOW);
-  const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
   let position = offset;
   while (position < bytes) {
     const { bytesRead } = await file.read(buffer, 0, Math.min(bytes - position, buffer.length), position);

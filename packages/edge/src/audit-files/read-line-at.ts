@@ -6,6 +6,8 @@ import type { LogFile } from "@boxmaker/proto";
 import { MAX_RECORD_BYTES } from "@boxmaker/proto/audit-lines";
 
 const CHUNK_BYTES = 64 * 1024;
+/** As long as most lines and longer. */
+const SEEK_BYTES = 4 * 1024;
 const NEWLINE = 0x0a;
 
 /** A line without its newline, and where in the file it begins. */
@@ -37,8 +39,8 @@ export async function findLineStart(directory: string, day: LogFile, offset: num
   if (offset === 0) return 0;
   await using file = await openFile(directory, day);
   const limit = Math.min(day.bytes, offset + MAX_RECORD_BYTES + 1);
-  for (let start = offset - 1; start < limit; start += CHUNK_BYTES) {
-    const end = (await readSpan(file, start, Math.min(CHUNK_BYTES, limit - start))).indexOf(NEWLINE);
+  for (let start = offset - 1; start < limit; start += SEEK_BYTES) {
+    const end = (await readSpan(file, start, Math.min(SEEK_BYTES, limit - start))).indexOf(NEWLINE);
     if (end !== -1) return start + end + 1;
   }
   return limit < day.bytes ? undefined : day.bytes;
