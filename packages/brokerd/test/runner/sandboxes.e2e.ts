@@ -20,6 +20,7 @@ import { BoxDone, encodeMessage } from "@boxmaker/proto";
 import { buildRunSpec, type RunSpec } from "../../src/runner/run-spec.ts";
 import type { RunOutcome, Runtime } from "../../src/runner/runtime.ts";
 import { absPath, type CallOptions, decideCall } from "./decisions.ts";
+import { poolOf, startAhead } from "./pool/start-ahead.ts";
 import { countProcesses, SANDBOXES } from "./sandboxes.ts";
 import { type TemporaryFolder, temporaryFolder } from "./temporary-folder.ts";
 import { untilThere } from "./waiting.ts";
@@ -33,15 +34,23 @@ async function serve(address: { readonly port: number; readonly host: string } |
   return server;
 }
 
-for (const sandbox of SANDBOXES) {
-  describe(`a box of ${sandbox.name}`, { skip: sandbox.skip }, () => {
+const VARIANTS = SANDBOXES.flatMap((sandbox) => [
+  { sandbox, isAhead: false },
+  { sandbox, isAhead: true },
+]);
+
+for (const { sandbox, isAhead } of VARIANTS) {
+  describe(`a box of ${sandbox.name} that was started ${isAhead ? "ahead" : "for its call"}`, { skip: sandbox.skip }, () => {
+    const pool = isAhead ? 1 : 0;
+    /** For what has nothing to do with when a box was started. */
+    const testOnce = isAhead ? (): void => undefined : test;
     let home: TemporaryFolder;
     let runtime: Runtime;
     let reserved: readonly string[];
 
     before(async () => {
       home = temporaryFolder();
-      const opening = await sandbox.open(home.path, { shell_ms: SHELL_MS, output_cap: 2000 });
+      const opening = await sandbox.open(home.path, { shell_ms: SHELL_MS, output_cap: 2000, pool });
       assert.ok(opening.kind === "ready", opening.kind === "refused" ? opening.problem : "");
       runtime = opening.runtime;
       reserved = opening.reserved;
@@ -53,7 +62,18 @@ for (const sandbox of SANDBOXES) {
     });
 
     const specOf = (options: CallOptions): RunSpec => buildRunSpec(decideCall(runtime, options));
-    const run = (spec: RunSpec): Promise<RunOutcome> => runtime.run(spec, { signal: new AbortController().signal });
+    const run = (spec: RunSpec): Promise<RunOutcome> => runIn(runtime, spec, new AbortController().signal);
+
+    async function runIn(own: Runtime, spec: RunSpec, signal: AbortSignal): Promise<RunOutcome> {
+      if (!isAhead) return own.run(spec, { signal });
+      const before = poolOf(own).served;
+      await startAhead(own, spec);
+      const outcome = await own.run(spec, { signal });
+      assert.equal(poolOf(own).served, before + 1);
+      // So that none is started for a call that doesn't come.
+      own.grantsChanged();
+      return outcome;
+    }
 
     async function shell(folder: TemporaryFolder, command: string, options: Partial<CallOptions> = {}): Promise<string> {
       const outcome = await run(specOf({ tool: "shell", arguments: { command }, paths: [folder.path], ...options }));
@@ -61,7 +81,7 @@ for (const sandbox of SANDBOXES) {
       return outcome.content;
     }
 
-    test("keeps other boxes in places that exist and that no grant may name, or keeps none", () => {
+    testOnce("keeps other boxes in places that exist and that no grant may name, or keeps none", () => {
       assert.equal(reserved.length > 0, sandbox.name === "podman");
       for (const path of reserved.slice(0, 2)) assert.ok(statSync(path).isDirectory(), path);
     });
@@ -96,7 +116,7 @@ for (const sandbox of SANDBOXES) {
       assert.equal(readFileSync(path, "utf8"), "new\n");
     });
 
-    test("returns a tool's own error as a failed result", async () => {
+    testOnce("returns a tool's own error as a failed result", async () => {
       using folder = temporaryFolder();
       symlinkSync("/etc/passwd", folder.at("link"));
       const paths = [folder.path];
@@ -105,14 +125,14 @@ for (const sandbox of SANDBOXES) {
       assert.match(link.content, /is a symbolic link to "\/etc\/passwd"/u);
     });
 
-    test("tells a command's exit status from the sandbox's own", async () => {
+    testOnce("tells a command's exit status from the sandbox's own", async () => {
       using folder = temporaryFolder();
       for (const status of [0, 1, 2, 125, 126, 127, 137])
         assert.equal(await shell(folder, `exit ${status}`), `[exit status ${status}]`);
       assert.equal(await shell(folder, "kill -9 $$"), "[killed by SIGKILL]");
     });
 
-    test("cuts the output of a command at the cap", async () => {
+    testOnce("cuts the output of a command at the cap", async () => {
       using folder = temporaryFolder();
       const outcome = await run(specOf({ tool: "shell", arguments: { command: "yes | head -c 100000000" }, paths: [folder.path] }));
       assert.ok(outcome.kind === "done" && outcome.truncated);
@@ -153,13 +173,13 @@ for (const sandbox of SANDBOXES) {
       assert.equal(await shell(folder, command), "end\n[exit status 0]");
     });
 
-    test("can't fill /tmp beyond its size", async () => {
+    testOnce("can't fill /tmp beyond its size", async () => {
       using folder = temporaryFolder();
       const seen = await shell(folder, "head -c 100000000 /dev/zero > /tmp/x; wc -c < /tmp/x");
       assert.match(seen, /No space left on device\n67108864\n/u);
     });
 
-    test("can't change the modes of the host's devices", async () => {
+    testOnce("can't change the modes of the host's devices", async () => {
       using folder = temporaryFolder();
       const mode = statSync("/dev/null").mode;
       await shell(folder, "chmod 600 /dev/null; echo x > /dev/null");
@@ -205,7 +225,7 @@ for (const sandbox of SANDBOXES) {
       }
     });
 
-    test("can start programs and listen on its own loopback all the same", async () => {
+    testOnce("can start programs and listen on its own loopback all the same", async () => {
       using folder = temporaryFolder();
       const script =
         'const net = require("net"), { execFileSync } = require("child_process"); const s = net.createServer((c) => c.end("own")).listen(0, "127.0.0.1", () => net.connect(s.address().port, "127.0.0.1").on("data", (d) => { console.log(String(d), execFileSync("echo", ["child"]).toString().trim()); s.close(); }))';
@@ -257,7 +277,7 @@ for (const sandbox of SANDBOXES) {
       assert.equal(readFileSync(hook, "utf8"), "x\n");
     });
 
-    test("refuses a mount that was replaced after the decision", async () => {
+    testOnce("refuses a mount that was replaced after the decision", async () => {
       using folder = temporaryFolder();
       mkdirSync(folder.at("grant"));
       const spec = specOf({ tool: "shell", arguments: { command: "true" }, paths: [folder.at("grant")] });
@@ -267,7 +287,7 @@ for (const sandbox of SANDBOXES) {
       assert.ok(outcome.kind === "error" && outcome.code === "mount_changed", JSON.stringify(outcome));
     });
 
-    test("refuses a spec that was decided for another runtime or image", async () => {
+    testOnce("refuses a spec that was decided for another runtime or image", async () => {
       using folder = temporaryFolder();
       const decision = decideCall(
         { name: "process", image: null },
@@ -291,8 +311,7 @@ for (const sandbox of SANDBOXES) {
       const path = mkdtempSync("/tmp/boxmaker-runner-");
       try {
         writeFileSync(`${path}/a`, "seen");
-        const decision = decideCall(runtime, { tool: "shell", arguments: { command: `cat ${path}/a; ls /tmp` }, paths: [path] });
-        const outcome = await run(buildRunSpec(decision));
+        const outcome = await run(specOf({ tool: "shell", arguments: { command: `cat ${path}/a; ls /tmp` }, paths: [path] }));
         assert.ok(outcome.kind === "done");
         assert.equal(outcome.content, `seen${path.slice("/tmp/".length)}\n[exit status 0]`);
       } finally {
@@ -328,12 +347,12 @@ for (const sandbox of SANDBOXES) {
     test("is stopped at its time limit, with everything in it", async () => {
       using folder = temporaryFolder();
       const marker = `1000.${Number.parseInt(randomBytes(4).toString("hex"), 16)}`;
-      const opening = await sandbox.open(home.path, { shell_ms: 1500 });
+      const opening = await sandbox.open(home.path, { shell_ms: 1500, pool });
       assert.ok(opening.kind === "ready");
       await using limited = opening.runtime;
       const command = `trap '' TERM INT HUP; sleep ${marker} & setsid sleep ${marker} & sleep ${marker}`;
       const decision = decideCall(limited, { tool: "shell", arguments: { command }, paths: [folder.path] });
-      const outcome = await limited.run(buildRunSpec(decision), { signal: new AbortController().signal });
+      const outcome = await runIn(limited, buildRunSpec(decision), new AbortController().signal);
       assert.deepEqual(outcome, { kind: "error", code: "timed_out", detail: "still running after 1500 ms" });
       await limited[Symbol.asyncDispose]();
       assert.equal(countProcesses(marker), 0);
@@ -346,7 +365,7 @@ for (const sandbox of SANDBOXES) {
         const started = folder.at("started");
         const command = `: > ${started}; sleep ${marker}`;
         const decision = decideCall(own, { tool: "shell", arguments: { command }, paths: [folder.path] });
-        return own.run(buildRunSpec(decision), { signal });
+        return runIn(own, buildRunSpec(decision), signal);
       };
       const controller = new AbortController();
       const cancelled = start(runtime, controller.signal);
@@ -355,9 +374,11 @@ for (const sandbox of SANDBOXES) {
       const outcome = await cancelled;
       assert.ok(outcome.kind === "error" && outcome.code === "cancelled");
 
-      const opening = await sandbox.open(home.path);
+      rmSync(folder.at("started"));
+      const opening = await sandbox.open(home.path, { pool });
       assert.ok(opening.kind === "ready");
       const disposed = start(opening.runtime, new AbortController().signal);
+      if (isAhead) await untilThere(folder, "started");
       await opening.runtime[Symbol.asyncDispose]();
       const second = await disposed;
       assert.ok(second.kind === "error" && second.code === "cancelled");
