@@ -43,7 +43,9 @@ for (const { sandbox, isAhead } of VARIANTS) {
   describe(`a box of ${sandbox.name} that was started ${isAhead ? "ahead" : "for its call"}`, { skip: sandbox.skip }, () => {
     const pool = isAhead ? 1 : 0;
     /** For what has nothing to do with when a box was started. */
-    const testOnce = isAhead ? (): void => undefined : test;
+    const testOnce = (name: string, body: () => void | Promise<void>): void => {
+      if (!isAhead) test(name, body);
+    };
     let home: TemporaryFolder;
     let runtime: Runtime;
     let reserved: readonly string[];
