@@ -30,7 +30,7 @@ import type { Runtime } from "./runner/runtime.ts";
 import { adminSocket } from "./socket/admin-socket.ts";
 import { brokerSocket } from "./socket/broker-socket.ts";
 import { Connections } from "./socket/connections.ts";
-import { descriptorNotice } from "./socket/descriptor-limit.ts";
+import { DescriptorRoom } from "./socket/descriptor-limit.ts";
 import { type SocketLimits, serveSocket } from "./socket/serve-socket.ts";
 
 export interface ServeDependencies {
@@ -116,7 +116,8 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
   });
   const notices = [...savedNotices, ...opened.notices, ...unfinishedNotice(states)];
 
-  notices.push(...(await descriptorNotice(config)));
+  const room = await DescriptorRoom.look();
+  notices.push(...room.notice(config));
 
   const runner: RunnerConfig | null = config.runner;
   if (runner === null)
@@ -168,7 +169,7 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
   };
   const started = timestampFromMillis(clock.now());
   const { sockets } = config;
-  const limits = (): SocketLimits => socketLimits(inForce.current);
+  const limits = (): SocketLimits => socketLimits(inForce.current, room);
   const admin = adminSocket({
     path: sockets.admin,
     ledger,
@@ -217,9 +218,10 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
   return { kind: "serving", broker };
 }
 
-function socketLimits({ limits }: Config): SocketLimits {
+function socketLimits(config: Config, room: DescriptorRoom): SocketLimits {
+  const { limits } = config;
   return {
-    connections: limits.connections,
+    connections: room.connections(config),
     bytesInFlight: limits.bytes_in_flight,
     readDeadlineMs: limits.read_deadline_ms,
     writeDeadlineMs: limits.write_deadline_ms,
@@ -270,7 +272,10 @@ function openLedger(config: Config, { audit, states, runtime, clock, events, adm
   const { grantsDirectory: directory, toolsFile: tools, labelsFile: labels } = config;
   const forbidden = [...ownPlaces(config), ...reserved];
   const grants = new GrantStore({ directory, tools, labels, forbidden, clock });
-  const watch = watchGrants(() => runtime.grantsChanged());
+  const watch = watchGrants(
+    () => runtime.grantsChanged(),
+    () => clock.now(),
+  );
   return new Ledger({
     log: audit,
     states,

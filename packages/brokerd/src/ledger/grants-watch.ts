@@ -2,14 +2,37 @@
 import type { GrantSet } from "@boxmaker/policy";
 
 /**
- * Returns what is to be told the grants of each decision; it calls `onChanged` where they aren't those of the one before. The same
- * object is the same grants: see the grant store.
+ * Returns what is to be told the grants of each decision; it calls `onChanged` where they aren't those of the one before, and when one of
+ * them has expired since. The same object is the same grants: see the grant store.
+ *
+ * @param now the time in milliseconds
  */
-export function watchGrants(onChanged: () => void): (grants: GrantSet) => void {
+export function watchGrants(onChanged: () => void, now: () => number): (grants: GrantSet) => void {
   let known: GrantSet | undefined;
+  let next: number | undefined;
   return (grants) => {
-    if (grants === known) return;
-    known = grants;
-    onChanged();
+    if (grants !== known) {
+      known = grants;
+      onChanged();
+    }
+    const expiry = nextExpiry(grants, now());
+    if (expiry === next) return;
+    next = expiry;
+    if (expiry === undefined) return;
+    const onExpired = (): void => {
+      if (next !== expiry) return;
+      next = undefined;
+      onChanged();
+    };
+    AbortSignal.timeout(Math.min(expiry - now(), MAX_SLEEP_MS)).addEventListener("abort", onExpired, { once: true });
   };
+}
+
+/** Longer than anything that was made for a grant is kept; then one drop too many does no harm. */
+const MAX_SLEEP_MS = 24 * 60 * 60 * 1000;
+
+function nextExpiry(set: GrantSet, at: number): number | undefined {
+  if (set.kind === "invalid") return undefined;
+  const coming = set.grants.flatMap(({ grant: { expires } }) => (expires !== null && expires > at ? [expires] : []));
+  return coming.length === 0 ? undefined : Math.min(...coming);
 }

@@ -3,8 +3,9 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { completeGrant, GrantFile } from "@boxmaker/policy";
 import { GrantStore } from "@boxmaker/policy/grants";
-import { AbsPath } from "@boxmaker/proto";
+import { AbsPath, sha256 } from "@boxmaker/proto";
 import { watchGrants } from "../../src/ledger/grants-watch.ts";
 import { HurriedClock } from "../fakes/hurried-clock.ts";
 import { RecordingRuntime } from "../fakes/recording-runtime.ts";
@@ -16,7 +17,10 @@ test("watchGrants() tells of each set that differs from the one before, and of n
     mkdirSync(directory, { mode: 0o700 });
     const store = new GrantStore({ directory, forbidden: [], clock: new HurriedClock() });
     const runtime = new RecordingRuntime();
-    const watch = watchGrants(() => runtime.grantsChanged());
+    const watch = watchGrants(
+      () => runtime.grantsChanged(),
+      () => 0,
+    );
     const look = async (): Promise<number> => {
       watch(await store.current());
       return runtime.grantChanges;
@@ -34,4 +38,33 @@ test("watchGrants() tells of each set that differs from the one before, and of n
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+test("watchGrants() tells when a grant has expired, though nothing was decided since", async () => {
+  const grant = completeGrant(
+    GrantFile.parse({
+      id: "web",
+      tool: "http_fetch",
+      mode: "auto",
+      expires: new Date(1050),
+      constraints: { hosts: ["example.com"] },
+    }),
+  );
+  const loaded = { grant, file: "web.toml", sha256: sha256(""), text: "" };
+  const told = Promise.withResolvers<void>();
+  let changes = 0;
+  let time = 1000;
+  const onChanged = (): void => {
+    changes++;
+    if (changes === 2) told.resolve();
+  };
+  const watch = watchGrants(onChanged, () => time);
+  const set = { kind: "valid", grants: [loaded], files: [loaded] } as const;
+  watch(set);
+  watch(set);
+  assert.equal(changes, 1);
+  await told.promise;
+  time = 1050;
+  watch(set);
+  assert.equal(changes, 2);
 });
