@@ -75,7 +75,10 @@ async function main(): Promise<void> {
   const hurry = new AbortController();
   const end = (): void => (stop.signal.aborted ? hurry.abort() : stop.abort());
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, end);
-  let reload: () => void = () => undefined;
+  let isReloadDue = false;
+  let reload: () => void = () => {
+    isReloadDue = true;
+  };
   // From a terminal it says that the terminal goes away, and with it whoever started this; from elsewhere, that the file has changed.
   process.on("SIGHUP", process.stderr.isTTY ? end : () => reload());
   const serving = await serve(reading.config, {
@@ -93,6 +96,8 @@ async function main(): Promise<void> {
   process.stdout.write(`brokerd: ready on ${reading.config.sockets.broker}, ${broker.describe}\n`);
   const tellReady = (): Promise<void> => systemd.ready(`ready, ${broker.describe}`);
   reload = () => {
+    // On its way down it has said its last word to systemd.
+    if (stop.signal.aborted) return;
     // Neither rejects; systemd, which waits for the second word, is told the two in this order.
     systemd
       .reloading()
@@ -100,6 +105,8 @@ async function main(): Promise<void> {
       .then(tellReady, (error: unknown) => endNow(phraseBug(error)));
   };
   await tellReady();
+  // The file may have changed since it was read.
+  if (isReloadDue) reload();
   const stopped = new Promise<void>((resolve) => {
     stop.signal.addEventListener("abort", () => resolve(), { once: true });
     if (stop.signal.aborted) resolve();

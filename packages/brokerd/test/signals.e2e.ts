@@ -128,6 +128,36 @@ test("a signal during the start is heeded as soon as it is over", async () => {
   assert.throws(() => lstatSync(brokerOf(files)), { code: "ENOENT" });
 });
 
+test("a SIGHUP during the start isn't lost: the file may have changed since it was read", async () => {
+  using files = new BoxFiles();
+  await using daemon = Daemon.serve(files);
+  await until(() => existsSync(files.at("audit")) || daemon.child.exitCode !== null);
+  configOf(files, "[limits]\nconnections = 2\n");
+  daemon.kill("SIGHUP");
+  await says(daemon, / info config-applied changed=limits\.connections\n/u);
+  daemon.kill("SIGTERM");
+  const { code, stderr } = await daemon.ended;
+  assert.equal(code, 0, stderr);
+});
+
+test("a SIGHUP while it stops changes nothing", async () => {
+  using files = new BoxFiles();
+  files.grant("read", "read_file", "auto");
+  await using daemon = Daemon.serve(files, stuckRunner(files, 3_600_000));
+  await daemon.ready;
+  using client = await Client.request(brokerOf(files), read(files));
+  await until(() => files.events("decision").length === 1);
+  daemon.kill("SIGTERM");
+  await until(() => !existsSync(brokerOf(files)));
+  configOf(files, stuckRunner(files, 1));
+  daemon.kill("SIGHUP");
+  daemon.kill("SIGINT");
+  assert.equal((await client.final()).kind, "tool_response");
+  const { code, stderr } = await daemon.ended;
+  assert.equal(code, 0, stderr);
+  assert.doesNotMatch(stderr, /config-/u);
+});
+
 test("a terminal that goes away stops brokerd", { skip: !existsSync(SCRIPT) && `needs ${SCRIPT}` }, async () => {
   using files = new BoxFiles();
   const main = new URL("../src/main.ts", import.meta.url).pathname;
