@@ -2,6 +2,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { closeSync, constants, mkdtempSync, openSync, readSync, rmdirSync, statSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
+import { boundText } from "./bounded-text.ts";
 import { describeError, errorCode } from "./system-error.ts";
 import { fail, succeed, type ToolResult } from "./tool-result.ts";
 
@@ -36,7 +37,9 @@ export async function shell(command: string, cwd: string | undefined, cap: numbe
   closeSync(pipe.reader);
   const ending = await ended;
   if (ending.kind === "not_started") return fail(TOOL, SHELL, ending.problem);
-  return succeed(render(output, ending), output.dropped > 0);
+  const { text, dropped } = boundText(output.bytes, Math.min(cap, MAX_OUTPUT), output.dropped > 0);
+  const missing = output.dropped + dropped;
+  return succeed(render(text, missing, ending), missing > 0);
 }
 
 function isDirectory(path: string): boolean {
@@ -115,9 +118,7 @@ function readToEnd(reader: number, cap: number): Output {
   }
 }
 
-function render({ bytes, dropped }: Output, ending: Exclude<Ending, { kind: "not_started" }>): string {
-  // With output dropped, a character that was cut in two is left out, not replaced.
-  const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes, { stream: dropped > 0 });
+function render(text: string, dropped: number, ending: Exclude<Ending, { kind: "not_started" }>): string {
   const lines = text === "" || text.endsWith("\n") ? text : `${text}\n`;
   const note = dropped > 0 ? `[${dropped} more bytes were dropped]\n` : "";
   const how = ending.kind === "exited" ? `exit status ${ending.status}` : `killed by ${ending.signal}`;

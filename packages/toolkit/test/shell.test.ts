@@ -40,6 +40,12 @@ test("shell replaces what is not UTF-8, and drops a character that the cap cut i
   assert.equal(await run("printf 'ab\\303\\274c'", undefined, 3), "ab\n[2 more bytes were dropped]\n[exit status 0]");
 });
 
+test("shell keeps its exit status, and to its cap, when every byte becomes three", async () => {
+  const { content, truncated } = await shell("head -c 1000 /dev/zero | tr '\\0' '\\377'; exit 3", undefined, 1024);
+  assert.equal(content, `${"\u{FFFD}".repeat(341)}\n[659 more bytes were dropped]\n[exit status 3]`);
+  assert.equal(truncated, true);
+});
+
 test("shell reads to the end of what a background process writes", async () => {
   assert.equal(await run("(sleep 0.2; echo late) & echo early"), "early\nlate\n[exit status 0]");
 });

@@ -1,5 +1,6 @@
 /** http_fetch: one URL by curl through the egress proxy, and what its server said. */
 import { type BoxRun, escapeText, hostOfFetchUrl } from "@boxmaker/proto";
+import { boundText } from "../bounded-text.ts";
 import { fail, succeed, type ToolResult } from "../tool-result.ts";
 import { BOX_PLACES, curlArguments, type FetchPlaces } from "./curl-arguments.ts";
 import { judgeRedirect } from "./redirect.ts";
@@ -50,10 +51,9 @@ function render(
   limit: number,
   isCut: boolean,
 ): ToolResult {
-  const truncated = isCut || body.length > limit;
+  const { text, dropped } = boundText(body, limit, isCut);
+  const truncated = isCut || dropped > 0;
   const all = truncated ? [...notes, `the body is longer than the ${limit} bytes that follow`] : notes;
   const head = [...hops, escapeText(statusLine), ...all.map((note) => `[${note}]`)].join("\n");
-  // Of a body that was cut, a character that was cut in two is left out, not replaced.
-  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-  return succeed(`${head}\n\n${decoder.decode(body.subarray(0, limit), { stream: truncated })}`, truncated);
+  return succeed(`${head}\n\n${text}`, truncated);
 }
