@@ -13,11 +13,11 @@ export function encodeDone(id: number, { status, content, truncated }: ToolResul
   return encodeFrame(canonicalJson({ v: VERSION, id, final: true, kind: "box_done", body }));
 }
 
-/** Writes all bytes, in as many pieces as it takes. */
-export function writeAll(descriptor: number, bytes: Buffer): void {
+/** Writes all bytes, in as many pieces as it takes: at `position` of a file, or, without one, where the descriptor is. */
+export function writeAll(descriptor: number, bytes: Buffer, position: number | null = null): void {
   for (let offset = 0; offset < bytes.length; ) {
     try {
-      offset += writeSync(descriptor, bytes, offset);
+      offset += writeSync(descriptor, bytes, offset, bytes.length - offset, position === null ? null : position + offset);
     } catch (error) {
       // A full non-blocking pipe: wait for its reader. Every other error is the environment's.
       if (errorCode(error) !== "EAGAIN") throw error;

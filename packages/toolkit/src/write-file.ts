@@ -16,7 +16,10 @@ const NEW_FILE_MODE = 0o666;
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW | constants.O_SYNC;
 const OLD_FILE = constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY | constants.O_SYNC;
 
-/** Writes `content` to `path`. What was there is replaced whole or left as it was. */
+/**
+ * Writes `content` to `path`. What was there is replaced whole or left as it was; a granted file, which is written in place, is so
+ * unless the machine or the box ends in the middle.
+ */
 export function writeFile(path: string, content: string, roots: readonly string[]): ToolResult {
   using owned = new DisposableStack();
   const place = openBeneath(roots, path, owned);
@@ -92,11 +95,23 @@ function syncFolder(parent: Descriptor): void {
   }
 }
 
-/** A granted file is a mount of its own, which can't be renamed over: it's written in place, unless another name shares it. */
+/**
+ * A granted file is a mount of its own, which can't be renamed over: it's written in place, unless another name shares it. What makes it
+ * longer comes first, since only that needs room: where there is none, the file is cut back to what it was.
+ */
 function overwrite(handle: Descriptor, old: Stats, bytes: Buffer): string | undefined {
   if (old.nlink > 1) return "has other hard links, which would change with it";
   using file = new Descriptor(handle.self, OLD_FILE);
-  writeAll(file.number, bytes);
+  const { size } = file.stat();
+  if (bytes.length > size) {
+    try {
+      writeAll(file.number, bytes.subarray(size), size);
+    } catch (error) {
+      ftruncateSync(file.number, size);
+      throw error;
+    }
+  }
+  writeAll(file.number, bytes.subarray(0, size), 0);
   ftruncateSync(file.number, bytes.length);
   return undefined;
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { chmodSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { writeFile } from "../src/write-file.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
@@ -96,23 +96,41 @@ test("write_file takes an empty text and one of 1 MiB", () => {
   }
 });
 
-test("write_file removes its temporary file when it fails", (t) => {
-  // A small file system of its own is where writing fails half-way.
-  using folder = temporaryFolder();
-  const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=8k", "tmpfs", folder.path]);
+/** Runs with a small file system of its own in the folder: writing fails half-way there. */
+function onFullDisk(context: TestContext, folder: string, body: () => void): void {
+  const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=8k", "tmpfs", folder]);
   if (mounted.status !== 0) {
-    t.skip("needs root, to mount a file system that is full");
+    context.skip("needs root, to mount a file system that is full");
     return;
   }
   try {
+    body();
+  } finally {
+    assert.equal(spawnSync("umount", [folder]).status, 0);
+  }
+}
+
+test("write_file removes its temporary file when it fails", (context) => {
+  using folder = temporaryFolder();
+  onFullDisk(context, folder.path, () => {
     const path = `${folder.path}/a.txt`;
     writeFileSync(path, "old");
     assert.equal(write(path, "x".repeat(100_000), folder.path), `write_file: ${path}: no space left`);
     assert.deepEqual(readdirSync(folder.path), ["a.txt"]);
     assert.equal(readFileSync(path, "utf8"), "old");
-  } finally {
-    assert.equal(spawnSync("umount", [folder.path]).status, 0);
-  }
+  });
+});
+
+test("write_file leaves a granted file as it was where its longer text has no room", (context) => {
+  using folder = temporaryFolder();
+  onFullDisk(context, folder.path, () => {
+    const path = `${folder.path}/a.txt`;
+    writeFileSync(path, "old");
+    assert.equal(write(path, "x".repeat(100_000), path), `write_file: ${path}: no space left`);
+    assert.equal(readFileSync(path, "utf8"), "old");
+    assert.equal(write(path, "longer than before", path), "ok");
+    assert.equal(readFileSync(path, "utf8"), "longer than before");
+  });
 });
 
 test("write_file refuses to change who owns a file", (t) => {
