@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import type { Socket } from "node:net";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
 import { connect } from "node:tls";
 import fc from "fast-check";
 import { readClientHello, serverNameOf } from "../../src/egress/client-hello.ts";
+import { dialDirectly } from "../../src/egress/dial.ts";
 import { listenLoopback } from "./loopback-server.ts";
 import { connectClient, connectThrough, openTestProxy, readBytes, readToEnd, untilGone } from "./test-proxy.ts";
 
@@ -94,4 +96,22 @@ test("a client of port 443 that says nothing is given up at the deadline", async
   assert.equal((await readToEnd(client)).length, 0);
   client.destroy();
   (await connectClient(proxy.path)).destroy();
+});
+
+test("a host that breaks off before its client has spoken takes the client with it", { timeout: 15_000 }, async () => {
+  await using server = await listenLoopback(() => undefined);
+  let dialled: Socket | undefined;
+  await using proxy = await openTestProxy({
+    dial: async (_address, _port, signal) => {
+      dialled = await dialDirectly({ address: "127.0.0.1", family: 4 }, server.port, signal);
+      return dialled;
+    },
+  });
+  const client = await connectThrough(proxy.path, "example.com", 443);
+  while (server.sockets.length === 0) await new Promise(setImmediate);
+  server.sockets[0]?.resetAndDestroy();
+  while (dialled?.destroyed !== true) await new Promise(setImmediate);
+  client.write(await realHello("example.com"));
+  assert.equal((await readToEnd(client)).length, 0);
+  client.destroy();
 });
