@@ -22,8 +22,11 @@ export type Start =
 
 /** The longest that a role may take to say that it is ready. */
 const START_MS = 60_000;
-/** From SIGTERM to SIGKILL. */
-const STOP_MS = 10_000;
+/**
+ * From SIGTERM to SIGKILL: longer than any role takes by its defaults. brokerd gives its boxes 5 s, then who reads slowly 10 s, and ends by
+ * itself 10 s later.
+ */
+const STOP_MS = 30_000;
 
 /** A daemon that has said it is ready. */
 export class Daemon {
@@ -42,14 +45,14 @@ export class Daemon {
     return this.#child.pid;
   }
 
-  /** Ends the process: SIGTERM, and SIGKILL where it hasn't ended after ten seconds. */
+  /** Ends the process: SIGTERM, and SIGKILL where it hasn't ended after {@link STOP_MS}. */
   async stop(): Promise<Exit> {
     endChild(this.#child, this.#clock, this.exited);
     return await this.exited;
   }
 }
 
-/** Sends SIGTERM, and SIGKILL where it hasn't ended after ten seconds. */
+/** Sends SIGTERM, and SIGKILL where it hasn't ended after {@link STOP_MS}. */
 function endChild(child: ChildProcessByStdio<null, Readable, Readable>, clock: Clock, exited: Promise<Exit>): void {
   child.kill("SIGTERM");
   const ended = new AbortController();
