@@ -3,8 +3,9 @@
 import { parseArgs } from "node:util";
 import { openLog, systemClock } from "@boxmaker/edge/log";
 import { openServiceManager } from "@boxmaker/edge/service-manager";
-import { quoteText } from "@boxmaker/proto";
-import { readConfig } from "./config/config.ts";
+import { escapeText, quoteText } from "@boxmaker/proto";
+import { AttackName } from "./attack/finding.ts";
+import { type Config, readConfig } from "./config/config.ts";
 import { serve } from "./serve.ts";
 
 const VERSION = "0.1.0";
@@ -13,15 +14,18 @@ const STOP_MARGIN_MS = 10_000;
 /** Told apart from other failures, so that who starts brokerd can try another runtime. */
 const NO_RUNTIME_STATUS = 3;
 const USAGE = `Usage: brokerd serve --config FILE [--accept-break]
+       brokerd attack --config FILE [--only NAME]...
 
-Decides every tool call, records the decision, asks the owner where a grant says so, and runs what is allowed.
+Decides every tool call, records the decision, asks the owner where a grant says so, and runs what is allowed. "attack" tries to get out
+of the configured sandbox, in a place of its own, beside a brokerd that runs: one line of JSON for each attack; \`boxmaker doctor\` shows it.
 
 Options:
   --config FILE   the configuration, TOML; every key is listed in docs/configuration.md
   --accept-break  go on behind a break of the audit log, on record; see docs/runbook.md#audit-break-accepted
+  --only NAME     with "attack": this one alone, and others named so
   --help          this text
 
-Exit status: 0 stopped, 1 failed, 2 usage or no break to accept, 3 the runtime that the configuration names can't be used here.
+Exit status: 0 stopped, or no attack got through; 1 failed, 2 usage or no break to accept, 3 the runtime that the configuration names can't be used here.
 
 Example: brokerd serve --config /etc/boxmaker/brokerd.toml
 `;
@@ -31,15 +35,29 @@ function fail(code: number, line: string): void {
   process.exitCode = code;
 }
 
-function parseCommandLine(): { config: string; acceptBreak: boolean } | "help" | undefined {
+type CommandLine =
+  | { readonly command: "help" }
+  | { readonly command: "serve"; readonly config: string; readonly acceptBreak: boolean }
+  | { readonly command: "attack"; readonly config: string; readonly only: readonly AttackName[] };
+
+function parseCommandLine(): CommandLine | undefined {
   try {
     const { values, positionals } = parseArgs({
       allowPositionals: true,
-      options: { config: { type: "string" }, "accept-break": { type: "boolean" }, help: { type: "boolean", short: "h" } },
+      options: {
+        config: { type: "string" },
+        "accept-break": { type: "boolean" },
+        only: { type: "string", multiple: true },
+        help: { type: "boolean", short: "h" },
+      },
     });
-    if (values.help === true) return "help";
-    if (positionals.length !== 1 || positionals[0] !== "serve" || values.config === undefined) return undefined;
-    return { config: values.config, acceptBreak: values["accept-break"] ?? false };
+    if (values.help === true) return { command: "help" };
+    const { config, "accept-break": acceptBreak, only } = values;
+    if (positionals.length !== 1 || config === undefined) return undefined;
+    if (positionals[0] === "serve" && only === undefined) return { command: "serve", config, acceptBreak: acceptBreak ?? false };
+    if (positionals[0] !== "attack" || acceptBreak !== undefined) return undefined;
+    const names = AttackName.array().safeParse(only ?? []);
+    return names.success ? { command: "attack", config, only: names.data } : undefined;
   } catch {
     // parseArgs throws for unknown options only; the usage says which there are.
     return undefined;
@@ -48,18 +66,19 @@ function parseCommandLine(): { config: string; acceptBreak: boolean } | "help" |
 
 async function main(): Promise<void> {
   const command = parseCommandLine();
-  if (command === "help") {
-    process.stdout.write(USAGE);
-    return;
-  }
   if (command === undefined) {
     process.stderr.write(USAGE);
     process.exitCode = 2;
     return;
   }
+  if (command.command === "help") {
+    process.stdout.write(USAGE);
+    return;
+  }
   process.umask(0o077);
   const reading = await readConfig(command.config);
   if (reading.kind === "invalid") return fail(1, `${reading.problem}; see docs/runbook.md#config-invalid`);
+  if (command.command === "attack") return attack(reading.config, command.only);
 
   const log = openLog(
     (line) => process.stderr.write(line),
@@ -120,6 +139,24 @@ async function main(): Promise<void> {
   const { stop_grace_ms, write_deadline_ms } = broker.limits;
   setTimeout(endNow, stop_grace_ms + write_deadline_ms + STOP_MARGIN_MS, "didn't stop in time").unref();
   await Promise.all([systemd.stopping(), broker.stop(hurry.signal)]);
+}
+
+async function attack({ runner }: Config, only: readonly AttackName[]): Promise<void> {
+  if (runner === null || runner.runtime === "refusing") {
+    return fail(NO_RUNTIME_STATUS, "no [runner] in the config: there is nothing to attack; see docs/runbook.md#no-runner");
+  }
+  const { runAttacks } = await import("./attack/run-attacks.ts");
+  const problem = await runAttacks({
+    runner,
+    clock: systemClock,
+    only,
+    warn: (line) => process.stderr.write(`brokerd: ${line}\n`),
+    onFinding: (finding) => {
+      process.stdout.write(`${escapeText(JSON.stringify(finding))}\n`);
+      if (finding.result === "failed") process.exitCode = 1;
+    },
+  });
+  if (problem !== undefined) fail(NO_RUNTIME_STATUS, problem);
 }
 
 /** The last resort: what is on record is on disk, and what isn't was never released. */

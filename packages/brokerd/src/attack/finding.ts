@@ -1,0 +1,61 @@
+/** What one attack came to, as a line that other programs read. */
+import { z } from "zod";
+
+/** Each attack by its name, and what is tried. */
+export const ATTACKS = {
+  "outside-paths": "a command read a file beside its grant, by its path and over ..",
+  "proc-root": "a command read a file of the host through the roots in /proc, and looked for the host's processes there",
+  "symbolic-links": "a command followed symbolic links that lead out of its grant, found there and made by itself",
+  "read-only-places": "a command wrote outside of its grant: the root, the system, the toolkit, the kernel's settings",
+  "git-hooks": "a command changed what git executes on the host, moved it away and linked it elsewhere",
+  credentials: "a command read a password file that lies in its grant, also after moving it",
+  "denied-path": "a command read what another grant denies, also after moving it",
+  "make-set-id": "a command gave files and folders of its grant a set-id mode",
+  "run-set-id": "a command ran a set-id program of another user that lies in its grant",
+  "unix-sockets": "a command connected to Unix sockets that lie in its grant: an agent's and one like admin.sock",
+  capabilities: "a command opened a raw socket, and its processes were looked at from outside for any privilege",
+  "host-network": "a command connected to this machine's own addresses",
+  dns: "a command asked a name server of this machine",
+  "metadata-address": "a command connected to 169.254.169.254",
+  ipv6: "a command connected to this machine over IPv6",
+  "tmp-fill": "a command filled /tmp",
+  "read-links": "read_file was given symbolic links that lead out of its grant",
+  "hard-links": "write_file was given a name that is a hard link to a file outside of its grant",
+  "swapped-mount": "a granted folder was replaced by another one between the decision and the start",
+  "fork-bomb": "a command started more processes than it may have",
+  memory: "a command used more memory than it may have",
+  "endless-output": "a command wrote 100 MB",
+  "ignored-signals": "a command ignored signals and ran on beyond its time limit",
+  "kept-pipes": "a command left a process in a session of its own that kept the pipes",
+} as const;
+
+/** The names in the order in which they are shown. */
+export const AttackName = z.enum(Object.keys(ATTACKS).filter((name): name is keyof typeof ATTACKS => name in ATTACKS));
+export type AttackName = z.infer<typeof AttackName>;
+
+/** `failed`: the attack got through, or couldn't be carried out as it should; `skipped`: it can't be shown here. */
+export const Finding = z
+  .strictObject({
+    attack: AttackName,
+    result: z.enum(["held", "failed", "skipped"]),
+    tried: z.string(),
+    /** What was seen, or why it was skipped. */
+    seen: z.string(),
+  })
+  .readonly();
+export type Finding = z.infer<typeof Finding>;
+
+/** A defence that held. */
+export function held(attack: AttackName, seen: string): Finding {
+  return { attack, result: "held", tried: ATTACKS[attack], seen };
+}
+
+/** An attack that got through. */
+export function failed(attack: AttackName, seen: string): Finding {
+  return { attack, result: "failed", tried: ATTACKS[attack], seen };
+}
+
+/** One that can't be shown here, and why. */
+export function skipped(attack: AttackName, why: string): Finding {
+  return { attack, result: "skipped", tried: ATTACKS[attack], seen: why };
+}

@@ -1,0 +1,44 @@
+/** Many attacks in one box, each judged by itself: a start costs more than all of them. */
+import { randomBytes } from "node:crypto";
+import { type AttackName, type Finding, failed, held, skipped } from "./finding.ts";
+import { type AttackGrant, aim, fire, phraseShot, type Target } from "./target.ts";
+
+/** One attack by a command. */
+export interface Probe {
+  readonly attack: AttackName;
+  /** For sh; what it prints is judged, together with what happened outside. */
+  readonly script: string;
+  /** What got through, in words, or undefined. */
+  readonly judge: (said: string) => string | undefined;
+  /** What is seen where nothing gets through. */
+  readonly seen: string;
+}
+
+/** Where a box has Node. */
+export const NODE = '"$(command -v /opt/boxmaker/node || echo /usr/bin/node)"';
+
+/** Runs the probes one after the other in one box of the shell. */
+export async function tryInOneBox(
+  target: Target,
+  probes: readonly Probe[],
+  grants: readonly AttackGrant[],
+): Promise<readonly Finding[]> {
+  if (target.runtime.name === "process") return probes.map(({ attack }) => skipped(attack, "this runtime runs no commands"));
+  const mark = randomBytes(8).toString("hex");
+  const command = probes.map(({ attack, script }) => `(\n${script}\n) 2>&1 < /dev/null\necho ${attack}-${mark}`).join("\n");
+  const aimed = aim(target, { tool: "shell", arguments: { command }, grants });
+  if (aimed.kind === "refused") return probes.map(({ attack }) => failed(attack, `it couldn't be tried: ${aimed.reason}`));
+  const shot = await fire(target, aimed.spec, target.config.shell_ms);
+  return probes.map(({ attack, judge, seen }) => {
+    const said = shot.kind === "done" ? shot.content : "";
+    const got = judge(said);
+    if (got !== undefined) return failed(attack, got);
+    // What wasn't tried hasn't held.
+    return said.includes(`${attack}-${mark}\n`) ? held(attack, seen) : failed(attack, `it couldn't be tried: ${phraseShot(shot)}`);
+  });
+}
+
+/** Judges by a secret that must not come out. */
+export function tells(secret: string, what: string): (said: string) => string | undefined {
+  return (said) => (said.includes(secret) ? what : undefined);
+}

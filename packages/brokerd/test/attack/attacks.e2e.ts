@@ -1,0 +1,108 @@
+/** Every attack holds in each sandbox of this machine, and gets through once the one defence against it is taken away. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { after, before, describe, test } from "node:test";
+import { type AttackName, Finding } from "../../src/attack/finding.ts";
+import { SANDBOXES, toolsImage } from "../runner/sandboxes.ts";
+import { type TemporaryFolder, temporaryFolder } from "../runner/temporary-folder.ts";
+import type { Edit } from "./edit.ts";
+import { ONE_BOX, SABOTAGES } from "./sabotages.ts";
+
+const BROKERD = join(import.meta.dirname, "..", "..", "src", "main.ts");
+const SABOTAGED = join(import.meta.dirname, "sabotaged-program.ts");
+const TOOLKIT = join(import.meta.dirname, "..", "..", "..", "toolkit", "dist", "toolkit.mjs");
+
+interface Attacked {
+  readonly status: number | null;
+  readonly findings: readonly Finding[];
+  readonly errors: string;
+}
+
+async function attack(config: string, only: readonly AttackName[], edits?: readonly Edit[]): Promise<Attacked> {
+  const program = edits === undefined ? [BROKERD] : [SABOTAGED, JSON.stringify(edits)];
+  const names = only.flatMap((name) => ["--only", name]);
+  const child = spawn(process.execPath, [...program, "attack", "--config", config, ...names], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const ended = new Promise<number | null>((resolve) => child.on("close", resolve));
+  const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  const findings = output
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => Finding.parse(JSON.parse(line)));
+  return { status: await ended, findings, errors };
+}
+
+function withResult(result: Finding["result"], findings: readonly Finding[]): readonly string[] {
+  return findings.filter((finding) => finding.result === result).map(({ attack: name }) => name);
+}
+
+for (const sandbox of SANDBOXES) {
+  describe(`attacks on a box of ${sandbox.name}`, { skip: sandbox.skip }, () => {
+    let folder: TemporaryFolder;
+    let runner: Readonly<Record<string, string>>;
+
+    before(() => {
+      folder = temporaryFolder();
+      const limits = sandbox.name === "podman" && process.getuid?.() === 0 ? "enforced" : "unenforced";
+      runner = { runtime: sandbox.name, limits, ...(sandbox.name === "podman" ? { image: toolsImage() } : {}) };
+    });
+
+    after(() => folder[Symbol.dispose]());
+
+    function configure(name: string, more: Readonly<Record<string, string | number>> = {}): string {
+      const lines = Object.entries({ ...runner, ...more }).map(([key, value]) => `${key} = ${JSON.stringify(value)}\n`);
+      writeFileSync(folder.at(name), `home = ${JSON.stringify(folder.path)}\n[runner]\n${lines.join("")}`);
+      return folder.at(name);
+    }
+
+    test("hold, every one that can be shown here", async () => {
+      const { status, findings, errors } = await attack(configure("all.toml"), []);
+      assert.deepEqual(
+        findings.filter(({ result }) => result === "failed"),
+        [],
+        errors,
+      );
+      assert.equal(status, 0);
+      const skipped = findings.filter(({ result }) => result === "skipped");
+      assert.ok(skipped.every(({ seen }) => seen !== ""));
+    });
+
+    for (const { without, through, only = ONE_BOX, edits: all, toolkit } of SABOTAGES) {
+      const edits = all[sandbox.name];
+      const skip =
+        typeof edits === "string"
+          ? edits
+          : through.includes("run-set-id") && process.getuid?.() !== 0 && "needs root for another user's file";
+      test(`without ${without}, ${through.join(", ")} and nothing else is found`, { skip }, async () => {
+        assert.ok(typeof edits !== "string");
+        const { status, findings, errors } =
+          toolkit === undefined
+            ? await attack(configure("one.toml", { pool: 0 }), only, edits)
+            : await attackToolkit(only, edits, toolkit);
+        assert.deepEqual([withResult("failed", findings), status], [through, 1], errors || JSON.stringify(findings));
+      });
+    }
+
+    async function attackToolkit(
+      only: readonly AttackName[],
+      edits: readonly Edit[],
+      changes: readonly Omit<Edit, "file">[],
+    ): Promise<Attacked> {
+      let source = readFileSync(TOOLKIT, "utf8");
+      for (const { from, to } of changes) {
+        assert.ok(source.includes(from), from);
+        source = source.replace(from, () => to);
+      }
+      const path = folder.at("toolkit.mjs");
+      writeFileSync(path, source, { mode: 0o644 });
+      if (sandbox.name === "bubblewrap") return attack(configure("one.toml", { toolkit: path, pool: 0 }), only, edits);
+      const mount = `"--mount=type=bind,src=${path},dst=/opt/boxmaker/toolkit.mjs,ro", boxes.image,\n    ...IMAGE_COMMAND,\n  ];`;
+      const over = { file: "runner/podman/podman-arguments.ts", from: "boxes.image,\n    ...IMAGE_COMMAND,\n  ];", to: mount };
+      return attack(configure("one.toml", { pool: 0 }), only, [...edits, over]);
+    }
+  });
+}

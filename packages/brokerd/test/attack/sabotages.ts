@@ -1,0 +1,135 @@
+/** Each attack with the one defence that stops it, and how that is taken away in each sandbox. */
+import type { AttackName } from "../../src/attack/finding.ts";
+import type { Edit } from "./edit.ts";
+
+export interface Sabotage {
+  readonly without: string;
+  /** Precisely these get through then. */
+  readonly through: readonly AttackName[];
+  /** What is tried; the attacks of the one box unless given. */
+  readonly only?: readonly AttackName[];
+  readonly edits: Readonly<Record<"podman" | "bubblewrap", readonly Edit[] | string>>;
+  /** Of the toolkit, which is then mounted over the box's own. */
+  readonly toolkit?: readonly Omit<Edit, "file">[];
+}
+
+/** All that one box tries. */
+export const ONE_BOX: readonly AttackName[] = [
+  "outside-paths",
+  "proc-root",
+  "symbolic-links",
+  "credentials",
+  "denied-path",
+  "read-only-places",
+  "git-hooks",
+  "make-set-id",
+  "run-set-id",
+];
+
+const LAYERS = "runner/layers.ts";
+const PODMAN = "runner/podman/podman-arguments.ts";
+const BUBBLEWRAP = "runner/bubblewrap/bubblewrap-arguments.ts";
+
+function both(...edits: readonly Edit[]): Sabotage["edits"] {
+  return { podman: edits, bubblewrap: edits };
+}
+
+/** Mounts what lies beside a granted folder, too. */
+function mounting(beside: string, granted = "given"): Edit {
+  return {
+    file: LAYERS,
+    from: "layers: all.sort(",
+    to: `layers: [...all, ...spec.mounts.filter(({ path }) => path.endsWith("/${granted}")).map(({ path }) => ({ kind: "read_only", path: path.replace(/${granted}$/u, "${beside}") }))].sort(`,
+  };
+}
+
+export const SABOTAGES: readonly Sabotage[] = [
+  { without: "mounting the granted paths alone", through: ["outside-paths"], edits: both(mounting("outside")) },
+  {
+    without: "keeping from the box what links lead to",
+    through: ["symbolic-links"],
+    edits: both(mounting("linked")),
+  },
+  {
+    without: "a process namespace of its own",
+    through: ["proc-root"],
+    edits: {
+      podman: [{ file: PODMAN, from: '"--ipc=none",', to: '"--ipc=none", "--pid=host",' }],
+      bubblewrap: [
+        {
+          file: BUBBLEWRAP,
+          from: '"--unshare-all",',
+          to: '"--unshare-user-try", "--unshare-ipc", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try",',
+        },
+      ],
+    },
+  },
+  {
+    without: "a read-only root",
+    through: ["read-only-places"],
+    edits: {
+      podman: [{ file: PODMAN, from: '"--read-only",', to: "" }],
+      bubblewrap: [{ file: BUBBLEWRAP, from: '"--remount-ro", "/", ', to: "" }],
+    },
+  },
+  {
+    without: "what the host executes being read-only",
+    through: ["git-hooks"],
+    edits: both({ file: LAYERS, from: "if (hostExec) return [];", to: "return [];" }),
+  },
+  {
+    without: "covering the usual places of credentials",
+    through: ["credentials"],
+    edits: both({ file: LAYERS, from: "hidden: found.flatMap", to: "hidden: [].flatMap" }),
+  },
+  {
+    without: "covering what a grant denies",
+    through: ["denied-path"],
+    edits: both({ file: LAYERS, from: "[...spec.masked, ...found.hidden]", to: "[...found.hidden]" }),
+  },
+  {
+    without: "the filter of set-id modes",
+    through: ["make-set-id"],
+    edits: {
+      podman: [
+        { file: "runner/seccomp-policy.ts", from: "SET_ID_BITS = 0o6000", to: "SET_ID_BITS = 0" },
+        { file: "runner/podman/seccomp-profile.ts", from: "return [0o4000, 0o2000].map", to: "return [].map" },
+      ],
+      bubblewrap: [{ file: "runner/seccomp-policy.ts", from: "SET_ID_BITS = 0o6000", to: "SET_ID_BITS = 0" }],
+    },
+  },
+  {
+    without: "nosuid and noexec on what is granted, and no new privileges",
+    through: ["run-set-id"],
+    edits: {
+      podman: [
+        { file: PODMAN, from: 'bind(path, path, "nosuid,nodev,noexec")', to: 'bind(path, path, "suid,nodev,exec")' },
+        { file: PODMAN, from: '"--security-opt=no-new-privileges",', to: "" },
+      ],
+      bubblewrap: "bubblewrap mounts nosuid and forbids new privileges by itself",
+    },
+  },
+  {
+    without: "opening component by component, with what the links lead to mounted",
+    through: ["read-links"],
+    only: ["read-links"],
+    edits: both(mounting("unread", "read")),
+    toolkit: [
+      { from: "Descriptor.handle(parent.entry(name), constants.O_NOFOLLOW)", to: "Descriptor.handle(parent.entry(name), 0)" },
+      { from: "real !== root && !real.startsWith", to: "false && !real.startsWith" },
+    ],
+  },
+  {
+    without: "replacing a file instead of writing into it",
+    through: ["hard-links"],
+    only: ["hard-links"],
+    edits: both(),
+    toolkit: [{ from: "return place.parent === void 0 ? overwrite(", to: "return true ? overwrite(" }],
+  },
+  {
+    without: "comparing what is mounted with what was decided about",
+    through: ["swapped-mount"],
+    only: ["swapped-mount"],
+    edits: both({ file: "runner/mount-source.ts", from: 'return a.kind !== "unusable" &&', to: "return true ||" }),
+  },
+];
