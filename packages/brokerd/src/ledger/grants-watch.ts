@@ -15,7 +15,9 @@ export function watchGrants(onChanged: () => void, now: () => number): (grants: 
       known = grants;
       onChanged();
     }
-    const expiry = nextExpiry(grants, now());
+    // Looked at once: what is to come by one look may be over by the next, and no timer takes such a time.
+    const at = now();
+    const expiry = nextExpiry(grants, at);
     if (expiry === next) return;
     next = expiry;
     if (expiry === undefined) return;
@@ -24,7 +26,7 @@ export function watchGrants(onChanged: () => void, now: () => number): (grants: 
       next = undefined;
       onChanged();
     };
-    AbortSignal.timeout(Math.min(expiry - now(), MAX_SLEEP_MS)).addEventListener("abort", onExpired, { once: true });
+    AbortSignal.timeout(Math.min(expiry - at, MAX_SLEEP_MS)).addEventListener("abort", onExpired, { once: true });
   };
 }
 

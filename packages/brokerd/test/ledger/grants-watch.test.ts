@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { completeGrant, GrantFile } from "@boxmaker/policy";
+import { completeGrant, GrantFile, type GrantSet } from "@boxmaker/policy";
 import { GrantStore } from "@boxmaker/policy/grants";
 import { AbsPath, sha256 } from "@boxmaker/proto";
 import { watchGrants } from "../../src/ledger/grants-watch.ts";
@@ -40,17 +40,25 @@ test("watchGrants() tells of each set that differs from the one before, and of n
   }
 });
 
-test("watchGrants() tells when a grant has expired, though nothing was decided since", async () => {
-  const grant = completeGrant(
-    GrantFile.parse({
-      id: "web",
-      tool: "http_fetch",
-      mode: "auto",
-      expires: new Date(1050),
-      constraints: { hosts: ["example.com"] },
-    }),
-  );
+function expiringSet(at: number): Extract<GrantSet, { kind: "valid" }> {
+  const constraints = { hosts: ["example.com"] };
+  const grant = completeGrant(GrantFile.parse({ id: "web", tool: "http_fetch", mode: "auto", expires: new Date(at), constraints }));
   const loaded = { grant, file: "web.toml", sha256: sha256(""), text: "" };
+  return { kind: "valid", grants: [loaded], files: [loaded] };
+}
+
+test("watchGrants() takes a grant that expires while it is looked at, which would otherwise stop the ledger", () => {
+  const looks = [1049, 1052];
+  let changes = 0;
+  const watch = watchGrants(
+    () => changes++,
+    () => looks.shift() ?? 1052,
+  );
+  watch(expiringSet(1050));
+  assert.equal(changes, 1);
+});
+
+test("watchGrants() tells when a grant has expired, though nothing was decided since", async () => {
   const told = Promise.withResolvers<void>();
   let changes = 0;
   let time = 1000;
@@ -59,7 +67,7 @@ test("watchGrants() tells when a grant has expired, though nothing was decided s
     if (changes === 2) told.resolve();
   };
   const watch = watchGrants(onChanged, () => time);
-  const set = { kind: "valid", grants: [loaded], files: [loaded] } as const;
+  const set = expiringSet(1050);
   watch(set);
   watch(set);
   assert.equal(changes, 1);
