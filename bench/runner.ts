@@ -1,6 +1,7 @@
 /** What a call in a box costs: beside the same command line started bare, and in a box that was started ahead. */
 import { SANDBOXES } from "../packages/brokerd/test/runner/sandboxes.ts";
 import type { Figure } from "./figure/figure.ts";
+import { BenchBox } from "./runner/bench-box.ts";
 import { measureCold } from "./runner/cold.ts";
 import { measureWarm } from "./runner/warm.ts";
 
@@ -11,7 +12,8 @@ export async function run(): Promise<readonly Figure[]> {
       process.stderr.write(`bench: no figures of ${sandbox.name}, which ${sandbox.skip}\n`);
       continue;
     }
-    figures.push(...(await measureCold(sandbox)), ...(await measureWarm(sandbox)));
+    await using box = await BenchBox.open(sandbox);
+    figures.push(...(await measureCold(sandbox, box)), ...(await measureWarm(sandbox, box)));
   }
   return figures;
 }

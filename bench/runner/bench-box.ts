@@ -8,6 +8,8 @@ import { type TemporaryFolder, temporaryFolder } from "../../packages/brokerd/te
 
 const NEVER = new AbortController().signal;
 const CONTENT = "hello";
+/** What Node needs in a box whose mounts are in place, until it reads. */
+const BOOT_MS = 300;
 
 export type Call = "read_file" | "shell";
 
@@ -22,10 +24,11 @@ export class BenchBox implements AsyncDisposable {
     this.runtime = runtime;
   }
 
-  static async open(sandbox: Sandbox, home: TemporaryFolder, config: object): Promise<BenchBox> {
-    const folder = temporaryFolder();
+  /** With room for one box that is started ahead. */
+  static async open(sandbox: Sandbox): Promise<BenchBox> {
+    const [home, folder] = [temporaryFolder(), temporaryFolder()];
     writeFileSync(folder.at("note"), CONTENT);
-    const opening = await sandbox.open(home.path, config);
+    const opening = await sandbox.open(home.path, { pool: 1 });
     if (opening.kind === "refused") throw new Error(opening.problem);
     if (!(opening.runtime instanceof SandboxRuntime)) throw new Error("expected a runtime with boxes");
     return new BenchBox(home, folder, opening.runtime);
@@ -42,9 +45,16 @@ export class BenchBox implements AsyncDisposable {
     return took;
   }
 
-  /** Resolves when no box is left of a call that has been answered. */
+  /** Resolves when no box is left of a call that has been answered, and none is started or waits for a next one. */
   async quiet(): Promise<void> {
+    this.runtime.grantsChanged();
     while (this.runtime.running > 0) await pause(5);
+  }
+
+  /** Resolves when a box waits for the next call, and Node in it has had the time to start. */
+  async untilOneWaits(): Promise<void> {
+    while (this.runtime.pool?.complete !== 1) await pause(5);
+    await pause(BOOT_MS);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -54,6 +64,6 @@ export class BenchBox implements AsyncDisposable {
   }
 }
 
-export async function pause(ms: number): Promise<void> {
+async function pause(ms: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -1,17 +1,12 @@
 /** A call that is served by a box which was started ahead. */
 import type { Sandbox } from "../../packages/brokerd/test/runner/sandboxes.ts";
-import { temporaryFolder } from "../../packages/brokerd/test/runner/temporary-folder.ts";
 import type { Figure } from "../figure/figure.ts";
 import { quantile } from "../figure/sample.ts";
-import { BenchBox, type Call, pause } from "./bench-box.ts";
+import type { BenchBox, Call } from "./bench-box.ts";
 
 const MAX_CALLS = 30;
 const MAX_MS = 4_000;
-/** What Node needs in a box whose mounts are in place, until it reads; no call waits for it here. */
-const BOOT_MS = 300;
-
-export async function measureWarm(sandbox: Sandbox): Promise<readonly Figure[]> {
-  await using box = await BenchBox.open(sandbox, temporaryFolder(), { pool: 1 });
+export async function measureWarm(sandbox: Sandbox, box: BenchBox): Promise<readonly Figure[]> {
   const reads = await callsOf(box, "read_file");
   const commands = await callsOf(box, "shell");
   return [
@@ -27,15 +22,12 @@ async function callsOf(box: BenchBox, call: Call): Promise<readonly number[]> {
   const until = performance.now() + MAX_MS;
   // No box for other calls is to be taken for the one that the first of these leaves.
   await box.quiet();
-  await pause(BOOT_MS);
-  pool?.dropAll();
   await box.call(call);
   while (times.length < MAX_CALLS && (times.length === 0 || performance.now() < until)) {
-    while (pool?.complete !== 1) await pause(5);
-    await pause(BOOT_MS);
-    const served = pool.served;
+    await box.untilOneWaits();
+    const served = pool?.served;
     const took = await box.call(call);
-    if (pool.served === served) throw new Error("expected the call to be served by the box that waited");
+    if (pool?.served === served) throw new Error("expected the call to be served by the box that waited");
     times.push(took);
   }
   return times;
