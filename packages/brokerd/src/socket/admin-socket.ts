@@ -38,7 +38,7 @@ export interface AdminSocketOptions {
 }
 
 const OWNER = { by: "bxctl", user: null } as const;
-/** Events that a watcher hasn't taken yet; one that lags further behind is cut off, so that it can't hold memory. */
+/** Events that a watcher hasn't taken yet, beyond what waited when it began; one that lags further behind is cut off, so that it can't hold memory. */
 const MAX_WATCH_BACKLOG = 1000;
 /** Labels below a path that one answer shows, so that it fits its frame. */
 const MAX_LABELS_BELOW = 1000;
@@ -171,9 +171,11 @@ async function watch({ table, connections }: AdminSocketOptions, send: Send<Admi
   const backlog: { readonly approval: ApprovalId; readonly change: ApprovalChange }[] = table
     .list()
     .map(({ id }) => ({ approval: id, change: "pending" }));
+  // However much waits already, it is told: only what comes behind it can come too fast.
+  const most = backlog.length + MAX_WATCH_BACKLOG;
   let wake: () => void = () => undefined;
   const unsubscribe = table.subscribe((approval, change) => {
-    if (backlog.length <= MAX_WATCH_BACKLOG) backlog.push({ approval, change });
+    if (backlog.length <= most) backlog.push({ approval, change });
     wake();
   });
   const stop = (): void => wake();
@@ -181,7 +183,7 @@ async function watch({ table, connections }: AdminSocketOptions, send: Send<Admi
   ending.addEventListener("abort", stop, { once: true });
   try {
     while (!gone.aborted) {
-      if (backlog.length > MAX_WATCH_BACKLOG) {
+      if (backlog.length > most) {
         await send(error("limit", "the watcher doesn't take its events fast enough"), true);
         return;
       }

@@ -10,20 +10,14 @@ import { Connections } from "../../src/socket/connections.ts";
 import { serveSocket } from "../../src/socket/serve-socket.ts";
 import { ask, Client, frameOf } from "../support/client.ts";
 import { BoxFiles, Rig } from "../support/rig.ts";
-import { call, LIMITS, serve } from "../support/served.ts";
+import { call, LIMITS, type Served, serve } from "../support/served.ts";
 
 const HEADER_BYTES = 4;
 
-test("a watcher that doesn't take its events is cut off with an error, and holds no more of them than the limit", async () => {
-  await using served = await serve();
+function watchedSocket(served: Served, ending = new AbortController().signal): ReturnType<typeof adminSocket> {
   const { table, ledger, approvals, clock, events } = served.rig;
-  using client = await Client.request(served.broker, call(served, "write_file"));
-  await client.next();
-  const [waiting] = table.list();
-  assert.ok(waiting !== undefined);
   const started = timestampFromMillis(clock.now());
-  const ending = new AbortController().signal;
-  const socket = adminSocket({
+  return adminSocket({
     path: served.admin,
     ledger,
     approvals,
@@ -36,6 +30,16 @@ test("a watcher that doesn't take its events is cut off with an error, and holds
     isLowOnSpace: async () => false,
     connections: { size: 0, ending },
   });
+}
+
+test("a watcher that doesn't take its events is cut off with an error, and holds no more of them than the limit", async () => {
+  await using served = await serve();
+  const { table } = served.rig;
+  using client = await Client.request(served.broker, call(served, "write_file"));
+  await client.next();
+  const [waiting] = table.list();
+  assert.ok(waiting !== undefined);
+  const socket = watchedSocket(served);
   const taken = Promise.withResolvers<"sent">();
   const sent: AdminAnswer[] = [];
   const send = async (message: AdminAnswer): Promise<"sent"> => {
@@ -54,6 +58,27 @@ test("a watcher that doesn't take its events is cut off with an error, and holds
     kind: "error",
     body: { code: "limit", detail: "the watcher doesn't take its events fast enough" },
   });
+});
+
+test("a watcher is told of all that waits already, however much it is", async () => {
+  await using served = await serve();
+  const { table } = served.rig;
+  using client = await Client.request(served.broker, call(served, "write_file"));
+  await client.next();
+  const [waiting] = table.list();
+  assert.ok(waiting !== undefined);
+  for (let id = 1000; id < 3000; id++) table.add({ ...waiting, id: ApprovalId.parse(id) });
+  const ending = new AbortController();
+  const sent: AdminAnswer[] = [];
+  const send = async (message: AdminAnswer): Promise<"sent"> => {
+    sent.push(message);
+    if (sent.length === 2001) ending.abort();
+    return "sent";
+  };
+  await watchedSocket(served, ending.signal).handle({ kind: "watch", body: {} }, send, new AbortController().signal);
+  assert.equal(sent.filter(({ kind }) => kind === "approval_event").length, 2001);
+  assert.deepEqual(sent.at(-1), { kind: "error", body: { code: "cancelled", detail: "brokerd is stopping" } });
+  for (let id = 1000; id < 3000; id++) table.take(ApprovalId.parse(id), "gone");
 });
 
 test("past the limit of connections a client is told busy, and a flood is one line of the log", async () => {
