@@ -203,6 +203,29 @@ for (const sandbox of SANDBOXES) {
       await untilGone(marker);
     });
 
+    test("that fetches has its session's proxy, and isn't used with another one", async () => {
+      const fetching = {
+        tool: "http_fetch",
+        arguments: { url: "https://host.invalid/" },
+        paths: [],
+        hosts: ["host.invalid"],
+      } as const;
+      const pool = poolOf(runtime);
+      const fetched = async (session: string): Promise<number> => {
+        const { outcome, served } = await run(buildRunSpec(decideCall(runtime, { ...fetching, session })));
+        assert.ok(outcome.kind === "done" && /Can't complete SOCKS5/u.test(outcome.content), JSON.stringify(outcome));
+        return served;
+      };
+      runtime.grantsChanged();
+      assert.equal(await fetched("one"), 0);
+      await until(() => pool.complete === 1);
+      assert.equal(await fetched("other"), 0);
+      assert.equal(await fetched("one"), 1);
+      await until(() => pool.complete > 0);
+      runtime.grantsChanged();
+      assert.equal(await fetched("one"), 0);
+    });
+
     test("has its call's whole time, whenever that comes", async () => {
       using folder = temporaryFolder();
       mkdirSync(folder.at("grant"));
