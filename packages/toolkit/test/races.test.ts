@@ -8,7 +8,7 @@ import { MAX_READ, readFile } from "../src/read-file.ts";
 import { writeFile } from "../src/write-file.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
-const ROUNDS = 2000;
+const ROUNDS = 500;
 
 /** Runs a step of JavaScript over and over in a process of its own, once it has said that it does. */
 async function meanwhile(step: string, ...args: readonly string[]): Promise<ChildProcess & AsyncDisposable> {
@@ -75,7 +75,7 @@ test("whoever reads a file while it is written sees one text or the other, whole
     path,
     wrong,
   );
-  for (let round = 0; round < 200; round++) {
+  for (let round = 0; round < 60; round++) {
     assert.equal(writeFile(path, texts[round % 2] ?? "", [folder.path]).status, "ok");
   }
   assert.deepEqual(readdirSync(folder.path), ["file"]);
