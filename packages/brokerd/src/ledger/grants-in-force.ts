@@ -22,6 +22,8 @@ export class GrantsInForce {
   readonly #options: GrantsInForceOptions;
   /** Hash over the files last recorded. */
   #recorded: Hash32 = ZERO_HASH;
+  /** The set of those files that was handed out last. */
+  #inForce: ValidGrantSet | undefined;
   /** The end of the line of sets that are being kept: one at a time, so that the log has them in order and each once. */
   #keeping: Promise<void> = Promise.resolve();
 
@@ -43,10 +45,13 @@ export class GrantsInForce {
   async current(): Promise<GrantSet> {
     for (;;) {
       const grants = await this.look();
-      if (grants.kind === "invalid") return grants;
+      if (grants.kind === "invalid" || grants === this.#inForce) return grants;
       const files = grants.files.map(({ file, sha256: hash }) => ({ file, sha256: hash }));
       const identity = sha256(JSON.stringify(files));
-      if (identity === this.#recorded) return grants;
+      if (identity === this.#recorded) {
+        this.#inForce = grants;
+        return grants;
+      }
       const kept = this.#keeping.then(() => this.#keep(grants, files, identity));
       // The next in line isn't to blame for what failed for this one.
       this.#keeping = kept.catch(() => undefined);
@@ -55,10 +60,16 @@ export class GrantsInForce {
     }
   }
 
+  /** Whether a set may still be decided by: nobody has recorded another one since. An invalid one permits nothing. */
+  isInForce(grants: GrantSet): boolean {
+    return grants.kind === "invalid" || grants === this.#inForce;
+  }
+
   async #keep(grants: ValidGrantSet, files: readonly GrantFileHash[], identity: Hash32): Promise<void> {
     if (identity === this.#recorded) return;
     for (const { sha256: hash, text } of grants.files) await this.#options.keep(hash, text);
     this.#options.record(files);
     this.#recorded = identity;
+    this.#inForce = grants;
   }
 }

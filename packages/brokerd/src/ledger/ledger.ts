@@ -168,6 +168,8 @@ export class Ledger {
       const grants = await this.#currentGrants();
       const opening = await this.policyState(session, origin);
       if (grants === undefined || this.stopped) return AUDIT_UNAVAILABLE;
+      // Another call may have found and recorded other grants while this one waited: it isn't to be decided by the older ones behind them.
+      if (!this.#grants.isInForce(grants)) continue;
       // From here to the append nothing is awaited, so nothing can come between what is judged and what is recorded.
       const state = this.#knownState(session) ?? opening;
       if (state.origin !== origin) return { kind: "foreign" };
@@ -195,6 +197,7 @@ export class Ledger {
     for (;;) {
       const grants = await this.#currentGrants();
       if (grants === undefined || this.stopped) return AUDIT_UNAVAILABLE;
+      if (!this.#grants.isInForce(grants)) continue;
       const waiting = ask();
       const state = waiting === undefined ? undefined : this.#knownState(waiting.session);
       if (waiting === undefined || state === undefined) return { kind: "taken" };
