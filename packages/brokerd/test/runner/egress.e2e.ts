@@ -6,7 +6,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { RunOutcome } from "../../src/runner/runtime.ts";
-import { countProcesses, SANDBOXES, toolsImage } from "./sandboxes.ts";
+import { countProcesses, findProcesses, SANDBOXES, toolsImage } from "./sandboxes.ts";
 import { type TemporaryFolder, temporaryFolder } from "./temporary-folder.ts";
 import { untilGone } from "./waiting.ts";
 import type { FetchOrder } from "./web/fetch-program.ts";
@@ -150,16 +150,18 @@ for (const sandbox of SANDBOXES) {
       while (directories().length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
     }
 
+    /** What curl says outside of any box, by a proxy of ours. */
+    const ask = (socket: string, url: string): string => {
+      const args = ["-q", "--silent", "--show-error", "--insecure", "--max-time", "20", "--noproxy", ""];
+      const asked = spawnSync("curl", [...args, "--proxy", `socks5h://localhost${socket}`, url], { encoding: "utf8" });
+      return asked.status === 0 ? asked.stdout : asked.stderr;
+    };
+
     test("has a proxy that refuses what isn't granted, whoever asks it", async () => {
       await changeGrants();
       await result("https://web.example.com/hello");
       await result("https://web.example.com/hello", { hosts: ["web.example.com"] });
       const sockets = directories().map((name) => home.at(`run/runner/egress/${name}/proxy.sock`));
-      const ask = (socket: string, url: string): string => {
-        const args = ["-q", "--silent", "--show-error", "--insecure", "--max-time", "20", "--noproxy", ""];
-        const asked = spawnSync("curl", [...args, "--proxy", `socks5h://localhost${socket}`, url], { encoding: "utf8" });
-        return asked.status === 0 ? asked.stdout : asked.stderr;
-      };
       assert.equal(sockets.length, 2);
       for (const socket of sockets) {
         assert.equal(ask(socket, "https://web.example.com/hello"), "hello from web.example.com");
@@ -168,6 +170,26 @@ for (const sandbox of SANDBOXES) {
       }
       const others = sockets.map((socket) => ask(socket, "https://other.example.com/hello"));
       assert.deepEqual(others.filter((answer) => answer.startsWith("hello")).length, 1);
+    });
+
+    test("fails a fetch whose proxy is killed in the middle, and gives the next one another", async () => {
+      await changeGrants();
+      const marker = `k${web.name}.example.com`;
+      const hosts = [marker, "web.example.com"];
+      await result("https://web.example.com/hello", { hosts });
+      const [directory = ""] = directories();
+      const reached = (): number =>
+        ask(home.at(`run/runner/egress/${directory}/proxy.sock`), "http://web.example.com/reached").split(" ").length;
+      let expected = reached() + 1;
+      order("https://web.example.com/never", { hosts });
+      // One more than by asking.
+      while (reached() === expected) expected++;
+      for (const proxy of findProcesses(marker, `${sandbox.node} /opt/boxmaker/toolkit.mjs`)) process.kill(proxy, "SIGKILL");
+      const outcome = JSON.parse(await broker.next()) as RunOutcome;
+      assert.ok(outcome.kind === "done" && outcome.status === "failed", JSON.stringify(outcome));
+      assert.doesNotMatch(outcome.content, /no answer within/u);
+      while (directories().includes(directory)) await new Promise((resolve) => setTimeout(resolve, 20));
+      assert.match(await result("https://web.example.com/hello", { hosts }), /hello from web\.example\.com$/u);
     });
 
     test("leaves no proxy when the grants have changed", async () => {

@@ -66,3 +66,12 @@ export function countProcesses(marker: string): number {
   const listed = spawnSync("ps", ["-eo", "args"], { encoding: "utf8" });
   return listed.stdout.split("\n").filter((line) => line.includes(marker)).length;
 }
+
+/** The ids of the host's processes whose command line begins with `start` and has `marker` in it. */
+export function findProcesses(marker: string, start: string): readonly number[] {
+  const listed = spawnSync("ps", ["-eo", "pid=,args="], { encoding: "utf8" });
+  const lines = listed.stdout.split("\n").map((line) => /^ *(?<id>[0-9]+) (?<command>.*)$/u.exec(line)?.groups);
+  return lines.flatMap((line) =>
+    line?.["command"]?.startsWith(start) && line["command"].includes(marker) ? [Number(line["id"])] : [],
+  );
+}
