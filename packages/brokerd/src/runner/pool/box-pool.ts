@@ -32,6 +32,8 @@ export interface BoxPoolOptions {
 
 /** After a box has ended, until the next one is started: the reply, which waits for its record, goes out meanwhile. */
 const PAUSE_MS = 50;
+/** So many boxes in a row that can't be seen to be complete, and no more are started: calls would only wait for them. */
+const MAX_FAILED = 3;
 const PROCESS = /^[1-9][0-9]{0,9}$/u;
 
 /** Makes the directory of the pool, without anything that an earlier brokerd left. */
@@ -67,6 +69,8 @@ export class BoxPool implements AsyncDisposable {
   #era = 0;
   #isClosed = false;
   #served = 0;
+  /** Boxes in a row that weren't complete in time. */
+  #failed = 0;
 
   constructor(options: BoxPoolOptions) {
     this.#options = options;
@@ -116,7 +120,7 @@ export class BoxPool implements AsyncDisposable {
    */
   startAfter(spec: RunSpec, contents: BoxContents, running: () => number): void {
     const { pool } = this.#options.config;
-    if (this.#isClosed || pool === 0) return;
+    if (this.#isClosed || pool === 0 || this.#failed >= MAX_FAILED) return;
     const era = this.#era;
     const start = (): void => {
       if (this.#era === era) this.#start(spec, contents, running());
@@ -177,6 +181,12 @@ export class BoxPool implements AsyncDisposable {
       rm(processFile, { force: true }).catch(() => undefined);
     };
     box.ended.then(onEnded, onEnded);
+    const onSettled = (isReady: boolean): void => {
+      if (isReady) this.#failed = 0;
+      else if (!box.isDismissed) this.#failed++;
+      if (!isReady && this.#waiting.get(key) === box) this.#drop(key, box);
+    };
+    box.ready.then(onSettled, () => undefined);
     const onIdle = (): void => {
       if (this.#waiting.get(key) === box) this.#drop(key, box);
     };

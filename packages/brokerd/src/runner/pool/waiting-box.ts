@@ -35,6 +35,7 @@ export class WaitingBox {
   #events: BoxEvents | undefined;
   #isGone = false;
   #isComplete = false;
+  #isDismissed = false;
 
   constructor(options: WaitingBoxOptions) {
     this.#options = options;
@@ -74,6 +75,11 @@ export class WaitingBox {
   /** Whether it has ended, or could not be started. */
   get isGone(): boolean {
     return this.#isGone;
+  }
+
+  /** Whether it was told to end without a call. */
+  get isDismissed(): boolean {
+    return this.#isDismissed;
   }
 
   /** Whether all of its mounts have been seen in place. */
@@ -118,6 +124,7 @@ export class WaitingBox {
 
   /** Ends it without a call. */
   dismiss(): void {
+    this.#isDismissed = true;
     this.#settled.resolve(false);
     const child = this.#child;
     // Its input ends: it leaves by itself, which costs less than to kill it.

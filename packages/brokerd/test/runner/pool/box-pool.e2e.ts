@@ -260,3 +260,14 @@ test("nobody waits for a box when the call is over before it is asked", async ()
   assert.equal(await box?.ready, true);
   box?.dismiss();
 });
+
+test("where boxes are never seen to be complete no more are started, so that no call waits for one", async () => {
+  await using own = await rig({ script: "exec cat", readyMs: 50 });
+  for (let box = 0; box < 3; box++) {
+    await own.start("a");
+    await until(() => own.pool.waiting === 0);
+  }
+  own.pool.startAfter(specOf("a"), CONTENTS, () => 0);
+  await aWhile();
+  assert.equal(own.lives.length, 3);
+});
