@@ -208,7 +208,10 @@ for (const { sandbox, isAhead } of VARIANTS) {
         const address = server.address();
         assert.ok(typeof address === "object" && address !== null);
         const script = `require("net").connect(${address.port}, "127.0.0.1").on("data", (d) => console.log(String(d))).on("error", (e) => console.log(e.code))`;
-        const seen = await shell(folder, `grep -c : /proc/net/dev; ls /etc/resolv.conf /etc/hosts 2> /dev/null; ${sandbox.node} -e '${script}'`);
+        const seen = await shell(
+          folder,
+          `grep -c : /proc/net/dev; ls /etc/resolv.conf /etc/hosts 2> /dev/null; ${sandbox.node} -e '${script}'`,
+        );
         assert.equal(seen, "1\nECONNREFUSED\n[exit status 0]");
       } finally {
         server.close();
