@@ -298,6 +298,18 @@ test("a log whose disk fails denies everything from then on, and says so once", 
   await next.ready;
 });
 
+test("on a disk that is almost full what changes something is denied and reads go on, and status says so", async () => {
+  using files = withGrants();
+  await using daemon = Daemon.serve(files, "[audit]\nlow_space_bytes = 9007199254740991\n");
+  await daemon.ready;
+  const write = await ask(brokerOf(files), call(files, "write_file", "chat-1", 1));
+  assert.deepEqual(write.kind === "tool_response" && write.body, { outcome: "denied", reason: "low_space" });
+  const read = await ask(brokerOf(files), call(files, "read_file", "chat-1", 2));
+  assert.equal(read.kind === "tool_response" && read.body.outcome, "failed", "let through, and there is no sandbox");
+  const status = await ask(adminOf(files), { kind: "status", body: {} });
+  assert.equal(status.kind === "status_report" && status.body.low_space, true);
+});
+
 test("no descriptor left doesn't end it: it serves again when some are free", {
   skip: !existsSync(PRLIMIT) && `needs ${PRLIMIT}`,
 }, async () => {
