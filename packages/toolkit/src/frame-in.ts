@@ -66,9 +66,11 @@ export function readRunBody(bytes: Uint8Array): RunReading {
 }
 
 function isRunBody(value: unknown): value is BoxRun["body"] {
-  if (!hasKeys(value, ["request", "roots", "output_cap", "fetch"])) return false;
-  const { request, roots, output_cap: cap, fetch } = value;
-  return isToolCall(request) && Array.isArray(roots) && roots.every(isPath) && isLimit(cap) && (fetch === null || isTerms(fetch));
+  if (!hasKeys(value, ["request", "roots", "sources", "output_cap", "fetch"])) return false;
+  const { request, roots, sources, output_cap: cap, fetch } = value;
+  if (!isToolCall(request) || !Array.isArray(roots) || !roots.every(isPath)) return false;
+  if (sources !== null && !(Array.isArray(sources) && sources.every(isSource))) return false;
+  return isLimit(cap) && (fetch === null || isTerms(fetch));
 }
 
 function isTerms(value: unknown): boolean {
@@ -109,6 +111,10 @@ function isLimit(value: unknown): boolean {
 
 function isCommand(value: unknown): boolean {
   return typeof value === "string" && value !== "" && !value.includes("\0");
+}
+
+function isSource(value: unknown): boolean {
+  return typeof value === "string" && /^[0-9]{1,20}:[0-9]{1,20}$/u.test(value);
 }
 
 /** Absolute, in the one spelling: what the walk from a root relies on. */

@@ -1,13 +1,16 @@
 /** From a request to the tool that serves it. */
 import { type BoxRun, unreachable } from "@boxmaker/proto";
 import { httpFetch } from "./fetch/http-fetch.ts";
+import { findSwapped } from "./find-swapped.ts";
 import { readFile } from "./read-file.ts";
 import { shell } from "./shell.ts";
-import type { ToolResult } from "./tool-result.ts";
+import { fail, type ToolResult } from "./tool-result.ts";
 import { writeFile } from "./write-file.ts";
 
 /** Runs the tool. What goes wrong with it is its result; only bugs are thrown. */
-export async function runTool({ request, roots, output_cap: cap, fetch }: BoxRun["body"]): Promise<ToolResult> {
+export async function runTool({ request, roots, sources, output_cap: cap, fetch }: BoxRun["body"]): Promise<ToolResult> {
+  const swapped = findSwapped(roots, sources);
+  if (swapped !== undefined) return fail(request.tool, swapped, "is something else than what was decided about");
   switch (request.tool) {
     case "read_file":
       return readFile(request.arguments.path, roots, cap);

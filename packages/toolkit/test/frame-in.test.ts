@@ -6,14 +6,27 @@ import { readRunBody } from "../src/frame-in.ts";
 import { encodeDone } from "../src/frame-out.ts";
 
 const RUNS = [
-  { request: { tool: "read_file", arguments: { path: "/a/b" } }, roots: ["/a"], output_cap: 1, fetch: null },
-  { request: { tool: "write_file", arguments: { path: "/a/b", content: "" } }, roots: [], output_cap: 1, fetch: null },
-  { request: { tool: "shell", arguments: { command: "ls" } }, roots: ["/a", "/b"], output_cap: 5, fetch: null },
-  { request: { tool: "shell", arguments: { command: "ls", cwd: "/a" } }, roots: ["/a", "/b"], output_cap: 5, fetch: null },
-  { request: { tool: "http_fetch", arguments: { url: "https://example.com/" } }, roots: [], output_cap: 5, fetch: null },
+  { request: { tool: "read_file", arguments: { path: "/a/b" } }, roots: ["/a"], sources: ["1:2"], output_cap: 1, fetch: null },
+  { request: { tool: "write_file", arguments: { path: "/a/b", content: "" } }, roots: [], sources: [], output_cap: 1, fetch: null },
+  { request: { tool: "shell", arguments: { command: "ls" } }, roots: ["/a", "/b"], sources: null, output_cap: 5, fetch: null },
+  {
+    request: { tool: "shell", arguments: { command: "ls", cwd: "/a" } },
+    roots: ["/a", "/b"],
+    sources: null,
+    output_cap: 5,
+    fetch: null,
+  },
   {
     request: { tool: "http_fetch", arguments: { url: "https://example.com/" } },
     roots: [],
+    sources: [],
+    output_cap: 5,
+    fetch: null,
+  },
+  {
+    request: { tool: "http_fetch", arguments: { url: "https://example.com/" } },
+    roots: [],
+    sources: null,
     output_cap: 5,
     fetch: { follow_redirects: true, limit_ms: 1 },
   },
@@ -32,7 +45,7 @@ test("the box's own reader reads what the schema encodes", () => {
 });
 
 test("the box's own reader refuses every key that is added, left out, or of another type, as the schema does", () => {
-  const replacements = [null, 0, -1, 1.5, "", "relative", "/a/../b", "/a/", [], {}, true];
+  const replacements = [null, 0, -1, 1.5, "", "relative", "/a/../b", "/a/", "1:", "1:23456789012345678901", [], {}, true];
   const mutate = (value: unknown): readonly unknown[] => {
     const others = replacements.filter((other) => JSON.stringify(other) !== JSON.stringify(value));
     if (typeof value !== "object" || value === null || Array.isArray(value)) return others;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { BoxDone, BoxRun, decodeMessage, encodeMessage } from "@boxmaker/proto";
@@ -20,8 +20,8 @@ function runToolkit(input: Uint8Array): End {
   return { status, stdout, stderr: stderr.toString("utf8") };
 }
 
-function frame(request: unknown, roots: readonly string[]): Buffer {
-  const message = BoxRun.parse({ kind: "box_run", body: { request, roots, output_cap: 1000, fetch: null } });
+function frame(request: unknown, roots: readonly string[], sources: readonly string[] | null = null): Buffer {
+  const message = BoxRun.parse({ kind: "box_run", body: { request, roots, sources, output_cap: 1000, fetch: null } });
   return encodeMessage(BoxRun, { id: 7, final: true, message });
 }
 
@@ -42,6 +42,22 @@ test("the toolkit answers a result with status 0 and a tool's own error with 1",
   const failed = runToolkit(frame({ tool: "read_file", arguments: { path } }, []));
   assert.equal(failed.status, 1);
   assert.deepEqual(body(failed), { status: "failed", content: `read_file: ${path}: outside the granted paths`, truncated: false });
+});
+
+test("the toolkit does nothing where a root isn't what was decided about, or isn't there", () => {
+  using folder = temporaryFolder();
+  const path = `${folder.path}/a.txt`;
+  writeFileSync(path, "hello");
+  const { dev, ino } = statSync(folder.path, { bigint: true });
+  const call = (roots: readonly string[], sources: readonly string[]): unknown =>
+    body(runToolkit(frame({ tool: "read_file", arguments: { path } }, roots, sources)));
+  assert.deepEqual(call([folder.path], [`${dev}:${ino}`]), { status: "ok", content: "hello", truncated: false });
+  const failed = (root: string): object => {
+    return { status: "failed", content: `read_file: ${root}: is something else than what was decided about`, truncated: false };
+  };
+  assert.deepEqual(call([folder.path], [`${dev}:${ino + 1n}`]), failed(folder.path));
+  assert.deepEqual(call([folder.path, "/none"], [`${dev}:${ino}`, "1:1"]), failed("/none"));
+  assert.deepEqual(call([folder.path], []), failed(folder.path));
 });
 
 test("the toolkit runs a command, and its exit status stays the tool's own", () => {

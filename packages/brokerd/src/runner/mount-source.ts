@@ -27,6 +27,11 @@ export function lookAt(path: AbsPath): MountSource {
   return { kind: stats.isFile() ? "file" : "directory", device: stats.dev, inode: stats.ino };
 }
 
+/** The identity as a box is told it; of what can't be mounted, one that nothing has. */
+export function sourceIdentity(source: MountSource): string {
+  return source.kind === "unusable" ? "0:0" : `${source.device}:${source.inode}`;
+}
+
 /** Whether both are the same file or directory of the host. */
 export function isSameSource(a: MountSource, b: MountSource): boolean {
   return a.kind !== "unusable" && b.kind === a.kind && a.device === b.device && a.inode === b.inode;

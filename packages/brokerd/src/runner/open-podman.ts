@@ -39,7 +39,8 @@ export async function openPodman(config: RunnerConfig, place: RunnerPlace): Prom
   const candidates = config.oci_runtime === null ? [null, SECOND_RUNTIME] : [config.oci_runtime];
   const problems: string[] = [];
   for (const ociRuntime of candidates) {
-    const launcher = new PodmanLauncher(config.podman, { ...setup.boxes, ociRuntime }, binding, place.warn);
+    const program = ociRuntime ?? host.value.ociRuntime;
+    const launcher = new PodmanLauncher(config.podman, { ...setup.boxes, ociRuntime }, binding, program, place.warn);
     const left = problems.length === 0 ? await launcher.sweep() : 0;
     if (left === undefined) return refused("leftover containers could not be removed; see docs/runbook.md#leftover-containers");
     if (left > 0) notices.push(`removed ${left} containers that an earlier brokerd left`);

@@ -6,6 +6,7 @@ import { type Begin, type Box, runInBox } from "./box-process.ts";
 import { carriesAway, overlap } from "./box-reach.ts";
 import { EgressProxies, type Lease, MAX_AGE_MS } from "./egress/egress-proxies.ts";
 import { type Layering, layOut } from "./layers.ts";
+import { sourceIdentity } from "./mount-source.ts";
 import type { BoxPool } from "./pool/box-pool.ts";
 import type { WaitingBox } from "./pool/waiting-box.ts";
 import { isRunSpec, type RunSpec } from "./run-spec.ts";
@@ -16,6 +17,8 @@ import type { RunOutcome, Runtime } from "./runtime.ts";
 export interface Launcher extends AsyncDisposable {
   readonly name: RuntimeName;
   readonly image: string | null;
+  /** Whether what is mounted has the same device and inode in a box as on the host. */
+  readonly keepsIdentities: boolean;
   /** Why this kind can't run the call at all, if so. */
   refuse(spec: RunSpec): RunOutcome | undefined;
   launch(contents: BoxContents, limitMs: number): Launch;
@@ -90,7 +93,8 @@ export class SandboxRuntime implements Runtime {
     const limitMs = timeLimitMs(this.#config, request.tool);
     const { output_cap: outputCap } = this.#config;
     const fetch = lease === null ? null : { follow_redirects: spec.followsRedirects, limit_ms: fetchLimitMs(limitMs) };
-    const body = { request, roots: mounts.map(({ path }) => path), output_cap: outputCap, fetch };
+    const sources = this.#launcher.keepsIdentities ? mounts.map(({ source }) => sourceIdentity(source)) : null;
+    const body = { request, roots: mounts.map(({ path }) => path), sources, output_cap: outputCap, fetch };
     const input = encodeMessage(BoxRun, { id: 1, final: true, message: { kind: "box_run", body } });
     const waiting = this.pool?.claim(spec);
     await waiting?.readyOr(signal);

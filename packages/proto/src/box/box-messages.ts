@@ -11,13 +11,18 @@ import { message } from "../wire/message.ts";
  */
 const FetchTerms = z.strictObject({ follow_redirects: z.boolean(), limit_ms: SafeInteger.min(1) }).readonly();
 
+/** What a root is on the host: `device:inode`, in decimal digits. */
+const Source = z.string().regex(/^[0-9]{1,20}:[0-9]{1,20}$/u);
+
 /**
- * The whole of what a box is told. `roots` are the mounts of the call (a file tool refuses paths outside them); `output_cap` is in
- * bytes; `fetch` is null where the box has no way to the network.
+ * The whole of what a box is told. `roots` are the mounts of the call (a file tool refuses paths outside them); `sources` are what was
+ * decided about at each of them, or null where files have other numbers in the box; `output_cap` is in bytes; `fetch` is null where the
+ * box has no way to the network.
  */
 export const BoxRun = message("box_run", {
   request: ToolCall,
   roots: z.array(AbsPath).readonly(),
+  sources: z.array(Source).readonly().nullable(),
   output_cap: SafeInteger.min(1),
   fetch: FetchTerms.nullable(),
 });

@@ -26,6 +26,7 @@ export interface BubblewrapSetup {
 export class BubblewrapLauncher implements EgressLauncher, AheadLauncher {
   readonly name = "bubblewrap";
   readonly image = null;
+  readonly keepsIdentities = true;
   readonly #setup: BubblewrapSetup;
 
   constructor(setup: BubblewrapSetup) {

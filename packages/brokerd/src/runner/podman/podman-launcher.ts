@@ -21,21 +21,26 @@ import {
 const STOP_DEADLINE_MS = 10_000;
 const SWEEP_DEADLINE_MS = 60_000;
 
+/** Runtimes whose boxes see the host's very files; others hand them through, and number them anew. */
+const SHARING_FILES = /(?:^|\/)(?:crun|runc)$/u;
+
 export class PodmanLauncher implements EgressLauncher, AheadLauncher {
   readonly name = "podman";
   readonly image: string;
+  readonly keepsIdentities: boolean;
   readonly #podman: string;
   readonly #boxes: PodmanBoxes;
   readonly #binding: readonly string[];
   readonly #warn: (line: string) => void;
 
-  /** `binding` is put in front of the command line of each box. */
-  constructor(podman: string, boxes: PodmanBoxes, binding: readonly string[], warn: (line: string) => void) {
+  /** `binding` is put in front of the command line of each box; `ociRuntime` is what runs it, podman's own choice included. */
+  constructor(podman: string, boxes: PodmanBoxes, binding: readonly string[], ociRuntime: string, warn: (line: string) => void) {
     this.#podman = podman;
     this.#binding = binding;
     this.#boxes = boxes;
     this.#warn = warn;
     this.image = boxes.image;
+    this.keepsIdentities = SHARING_FILES.test(ociRuntime);
   }
 
   refuse(): RunOutcome | undefined {

@@ -12,6 +12,9 @@ export class ProcessLauncher implements Launcher {
   readonly image = null;
   readonly #boxes: ProcessBoxes;
 
+  /** Its toolkit looks at paths by Node's permission model, which has checks of its own. */
+  readonly keepsIdentities = false;
+
   constructor(boxes: ProcessBoxes) {
     this.#boxes = boxes;
   }
