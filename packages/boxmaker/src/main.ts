@@ -64,6 +64,27 @@ function program(): Command {
       });
     });
 
+  root
+    .command("doctor")
+    .description("looks whether all that a box needs is there, one line each with what to do; exit 1 when something failed")
+    .option("--home <dir>", "where the box keeps everything", process.env["BOXMAKER_HOME"] ?? "/var/lib/boxmaker")
+    .option("--config <file>", "brokerd's configuration (default: etc/brokerd.toml in the home)")
+    .option("--attack", "really try to get out of a sandbox of the configured kind, in a place of its own", false)
+    .option("--json", "one line of JSON for each", false)
+    .addHelpText("after", "\nExample:\n  boxmaker doctor --home boxmaker-try --attack")
+    .action(async (options: Record<string, unknown>) => {
+      const { doctor } = await import("./doctor/doctor.ts");
+      listenToSignals();
+      process.exitCode = await doctor({
+        config: typeof options["config"] === "string" ? options["config"] : undefined,
+        home: String(options["home"]),
+        attack: options["attack"] === true,
+        json: options["json"] === true,
+        stop: stop.signal,
+        write: (text) => process.stdout.write(text),
+      });
+    });
+
   const image = root.command("image").description("the image that podman runs tools in");
   image
     .command("build")

@@ -10,6 +10,8 @@ const NOT_READ = "its text didn't come out";
 const SET_ID_BITS = 0o6000;
 /** A user that isn't brokerd's. */
 const OTHER_USER = 65_534;
+/** The /tmp of a box has 64 MiB. */
+const SCRATCH_KIB = 64 * 1024;
 
 /** The bait's place, by what is granted of it. */
 export interface Bait {
@@ -126,6 +128,19 @@ function namesIn(folder: AbsPath): readonly string[] {
     // The command couldn't even make it.
     return [];
   }
+}
+
+/** Twice what /tmp should take, in files that no limit on one file's size stops. */
+export function scratchProbe(range: FiringRange, { given }: Bait): Probe {
+  return {
+    attack: "tmp-fill",
+    script: `i=0; while [ $i -lt 13 ]; do head -c 10485760 /dev/zero > /tmp/fill$i; i=$((i+1)); done; du -sk /tmp > ${given}/filled; rm -f /tmp/fill*`,
+    judge: () => {
+      const kib = Number.parseInt(readFileSync(range.at("given/filled"), "utf8"), 10);
+      return kib <= SCRATCH_KIB ? undefined : `it took ${kib} KiB`;
+    },
+    seen: `it took no more than ${SCRATCH_KIB} KiB`,
+  };
 }
 
 function hooksProbe(range: FiringRange, given: AbsPath): Probe {

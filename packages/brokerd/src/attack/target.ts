@@ -37,7 +37,7 @@ export type Aim = { readonly kind: "spec"; readonly spec: RunSpec } | { readonly
 export type Shot = RunOutcome | { readonly kind: "overdue" };
 
 /** Beyond a call's time limit: brokerd's grace for the end of a box, and the start of one on a busy machine. */
-const OVERDUE_MS = 8_000;
+const OVERDUE_MS = 4_000;
 
 function textOf({ tool, mode, constraints }: AttackGrant, id: string): string {
   const [[name, values] = ["paths", []]] = Object.entries(constraints);

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { after, before, describe, test } from "node:test";
-import { type AttackName, Finding } from "../../src/attack/finding.ts";
+import { AttackName, Finding } from "../../src/attack/finding.ts";
 import { SANDBOXES, toolsImage } from "../runner/sandboxes.ts";
 import { type TemporaryFolder, temporaryFolder } from "../runner/temporary-folder.ts";
 import type { Edit } from "./edit.ts";
@@ -36,7 +36,7 @@ async function attack(config: string, only: readonly AttackName[], edits?: reado
   return { status: await ended, findings, errors };
 }
 
-function withResult(result: Finding["result"], findings: readonly Finding[]): readonly string[] {
+function withResult(result: Finding["result"], findings: readonly Finding[]): string[] {
   return findings.filter((finding) => finding.result === result).map(({ attack: name }) => name);
 }
 
@@ -67,11 +67,12 @@ for (const sandbox of SANDBOXES) {
         errors,
       );
       assert.equal(status, 0);
+      assert.deepEqual(findings.map(({ attack: name }) => name).sort(), [...AttackName.options].sort());
       const skipped = findings.filter(({ result }) => result === "skipped");
       assert.ok(skipped.every(({ seen }) => seen !== ""));
     });
 
-    for (const { without, through, only = ONE_BOX, edits: all, toolkit } of SABOTAGES) {
+    for (const { without, through, only = ONE_BOX, config = {}, edits: all, toolkit } of SABOTAGES) {
       const edits = all[sandbox.name];
       const skip =
         typeof edits === "string"
@@ -81,9 +82,13 @@ for (const sandbox of SANDBOXES) {
         assert.ok(typeof edits !== "string");
         const { status, findings, errors } =
           toolkit === undefined
-            ? await attack(configure("one.toml", { pool: 0 }), only, edits)
+            ? await attack(configure("one.toml", { pool: 0, ...config }), only, edits)
             : await attackToolkit(only, edits, toolkit);
-        assert.deepEqual([withResult("failed", findings), status], [through, 1], errors || JSON.stringify(findings));
+        assert.deepEqual(
+          [withResult("failed", findings).sort(), status],
+          [[...through].sort(), 1],
+          errors || JSON.stringify(findings),
+        );
       });
     }
 

@@ -8,6 +8,7 @@ export interface Sabotage {
   readonly through: readonly AttackName[];
   /** What is tried; the attacks of the one box unless given. */
   readonly only?: readonly AttackName[];
+  readonly config?: Readonly<Record<string, number>>;
   readonly edits: Readonly<Record<"podman" | "bubblewrap", readonly Edit[] | string>>;
   /** Of the toolkit, which is then mounted over the box's own. */
   readonly toolkit?: readonly Omit<Edit, "file">[];
@@ -24,8 +25,15 @@ export const ONE_BOX: readonly AttackName[] = [
   "git-hooks",
   "make-set-id",
   "run-set-id",
+  "unix-sockets",
+  "host-network",
+  "dns",
+  "metadata-address",
+  "ipv6",
+  "tmp-fill",
 ];
 
+const NEEDS_SCOPE = "bubblewrap limits this by a scope of systemd, which the tests don't have";
 const LAYERS = "runner/layers.ts";
 const PODMAN = "runner/podman/podman-arguments.ts";
 const BUBBLEWRAP = "runner/bubblewrap/bubblewrap-arguments.ts";
@@ -131,5 +139,72 @@ export const SABOTAGES: readonly Sabotage[] = [
     through: ["swapped-mount"],
     only: ["swapped-mount"],
     edits: both({ file: "runner/mount-source.ts", from: 'return a.kind !== "unusable" &&', to: "return true ||" }),
+  },
+  {
+    without: "the filter of Unix sockets",
+    through: ["unix-sockets"],
+    edits: {
+      podman: [{ file: "runner/podman/seccomp-profile.ts", from: "...(allowed ? [] : [EACCES])", to: "" }],
+      bubblewrap: [{ file: "runner/open-bubblewrap.ts", from: "{ unixSockets: false }", to: "{ unixSockets: true }" }],
+    },
+  },
+  {
+    without: "a network namespace of its own",
+    through: ["host-network", "dns", "metadata-address", "ipv6"],
+    edits: {
+      podman: [{ file: PODMAN, from: '"--network=none"', to: '"--network=host"' }],
+      bubblewrap: [{ file: BUBBLEWRAP, from: '(sharesNetwork ? ["--share-net"] : [])', to: '["--share-net"]' }],
+    },
+  },
+  {
+    without: "a size of /tmp",
+    through: ["tmp-fill"],
+    edits: {
+      podman: [{ file: PODMAN, from: "size=64m", to: "size=200m" }],
+      bubblewrap: [{ file: BUBBLEWRAP, from: "SCRATCH_BYTES = 64 *", to: "SCRATCH_BYTES = 200 *" }],
+    },
+  },
+  {
+    without: "dropping capabilities",
+    through: ["capabilities"],
+    only: ["capabilities"],
+    edits: {
+      podman: [{ file: PODMAN, from: '"--cap-drop=all",', to: '"--cap-add=NET_RAW",' }],
+      bubblewrap: [{ file: BUBBLEWRAP, from: '"--cap-drop",\n    "ALL",', to: '"--cap-add",\n    "CAP_NET_RAW",' }],
+    },
+  },
+  {
+    without: "a limit on processes",
+    through: ["fork-bomb"],
+    only: ["fork-bomb"],
+    edits: {
+      podman: [{ file: PODMAN, from: "--pids-limit=${limits.pids}", to: "--pids-limit=4096" }],
+      bubblewrap: NEEDS_SCOPE,
+    },
+  },
+  {
+    without: "a limit on memory",
+    through: ["memory"],
+    only: ["memory"],
+    edits: {
+      podman: [{ file: PODMAN, from: "=${limits.memory}`", to: "=2g`" }],
+      bubblewrap: NEEDS_SCOPE,
+    },
+  },
+  {
+    without: "a cap on output, in the box and outside of it",
+    through: ["endless-output"],
+    only: ["endless-output"],
+    config: { output_cap: 65_536 },
+    edits: both(
+      { file: "runner/sandbox-runtime.ts", from: "output_cap: outputCap, fetch", to: "output_cap: 1048576, fetch" },
+      { file: "runner/box-process.ts", from: "if (bytes.length <= limit)", to: "if (true)" },
+    ),
+  },
+  {
+    without: "a time limit",
+    through: ["ignored-signals", "kept-pipes"],
+    only: ["ignored-signals", "kept-pipes"],
+    edits: both({ file: "runner/box-process.ts", from: "box.after(limitMs, ()", to: "box.after(600_000, ()" }),
   },
 ];
