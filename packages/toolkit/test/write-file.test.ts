@@ -69,6 +69,7 @@ test("write_file refuses what is no regular file, and leaves it as it was", () =
   assert.match(write(at("link"), "x", folder.path), /is a symbolic link to ".*\/folder\/target"; ask for the target instead$/u);
   assert.match(write(at("dangling"), "x", folder.path), /is a symbolic link to ".*\/none"/u);
   assert.match(write(at("way/target"), "x", folder.path), /is a symbolic link to ".*\/folder"/u);
+  assert.equal(write("/dev/null", "x", "/dev"), "write_file: /dev/null: not a regular file");
   assert.equal(write("/etc/x", "x", folder.path), "write_file: /etc/x: outside the granted paths");
   assert.equal(readFileSync(at("folder/target"), "utf8"), "old");
   assert.deepEqual(readdirSync(folder.path), before);
