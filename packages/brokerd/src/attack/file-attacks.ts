@@ -174,6 +174,8 @@ mv .git/hooks .git/old; mkdir .git/hooks; mv .git old; mkdir -p .git/hooks`,
 export function setIdProbe(range: FiringRange, { given }: Bait): Probe | string {
   if (process.getuid?.() !== 0) return "only root can make a program of another user";
   const secret = range.bait("given/of-other/secret");
+  // The other user has to get as far as the secret, from the folder that it is run in.
+  chmodSync(range.at("given/of-other"), 0o755);
   chownSync(range.at("given/of-other/secret"), OTHER_USER, OTHER_USER);
   chmodSync(range.at("given/of-other/secret"), 0o400);
   const program = range.at("given/of-other/cat");
