@@ -27,6 +27,9 @@ export const ATTACKS = {
   "endless-output": "a command wrote 100 MB",
   "ignored-signals": "a command ignored signals and ran on beyond its time limit",
   "kept-pipes": "a command left a process in a session of its own that kept the pipes",
+  redirects: "a page sent a fetch on to a host that isn't granted",
+  "private-names": "a granted host's name led to addresses of private networks",
+  nat64: "a granted host's name led to an IPv4 address within an IPv6 one (64:ff9b::/96)",
 } as const;
 
 /** The names in the order in which they are shown. */

@@ -45,6 +45,10 @@ const ATTACKS_ALONE: readonly (readonly [AttackName, Attack])[] = [
   ["endless-output", endlessOutput],
 ];
 
+/** What only a network of one's own can show: Boxmaker's tests of http_fetch have one. */
+const NEEDS_A_NETWORK: readonly AttackName[] = ["redirects", "private-names", "nat64"];
+const NO_NETWORK = "it needs a name server and a web server that answer so, which this machine doesn't have";
+
 /** On boxes with a short time limit, at the same time. */
 const ENDLESS_ATTACKS: readonly (readonly [AttackName, Attack])[] = [
   ["ignored-signals", ignoredSignals],
@@ -69,6 +73,7 @@ export async function runAttacks(options: AttackOptions): Promise<string | undef
   const problem = await withTarget(options, config, range.at("home"), async (target) => {
     for (const finding of await tryProbes(target, range, isWanted)) onFinding(finding);
     for (const [name, attack] of ATTACKS_ALONE) if (isWanted(name)) onFinding(await attack(target, range));
+    for (const name of NEEDS_A_NETWORK) if (isWanted(name)) onFinding(skipped(name, NO_NETWORK));
   });
   const endless = ENDLESS_ATTACKS.filter(([name]) => isWanted(name));
   if (problem !== undefined || endless.length === 0) return problem;
