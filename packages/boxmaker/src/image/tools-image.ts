@@ -10,11 +10,11 @@ export const TOOLKIT = join(import.meta.dirname, "..", "..", "..", "toolkit", "d
 const TAG_DIGITS = 16;
 
 /**
- * The local name of the image with this toolkit in it: another toolkit, another Node or another list of packages makes another image.
+ * The local name of the image with this toolkit in it: another toolkit or another list of packages makes another image.
  *
  * @throws {Error} when the toolkit can't be read
  */
 export async function imageName(toolkit: string): Promise<string> {
-  const parts = [sha256(await readFile(toolkit)), process.version, ...PACKAGES];
+  const parts = [sha256(await readFile(toolkit)), ...PACKAGES];
   return `localhost/boxmaker-tools:${sha256(parts.join("\n")).slice(0, TAG_DIGITS)}`;
 }
