@@ -267,7 +267,9 @@ function checkpointOf(files: readonly string[]): Checkpoint {
 
 async function measureVerify(audit: string, files: readonly string[]): Promise<readonly Figure[]> {
   const claim = JSON.stringify({ checkpoint: checkpointOf(files), by: [] });
+  // As bxctl begins, without what it loads for its other commands.
   const scriptOf = (options: string): string => `
+    (await import("node:v8")).setFlagsFromString("--semi-space-growth-factor=1");
     const { verifyAudit } = await import(${JSON.stringify(VERIFIER)});
     process.exitCode = await verifyAudit(${JSON.stringify(audit)}, { write: () => {} }, ${options});
     process.stdout.write(String(process.resourceUsage().maxRSS / 1024));`;
