@@ -1,10 +1,11 @@
 /** The kinds of calls that a set of grants tells apart, each with one call that stands for it. */
-import { AbsPath, canonicalJson, timestampFromMillis } from "@boxmaker/proto";
+import { AbsPath, canonicalJson, type Timestamp, timestampFromMillis } from "@boxmaker/proto";
 import type { LoadedGrant } from "../rules/grant.ts";
 import { GrantIndex } from "../rules/grant-index.ts";
 import type { ValidGrantSet } from "../rules/grant-set.ts";
+import type { Findings, PolicyState } from "../rules/judge.ts";
 import { findMatches } from "../rules/matching.ts";
-import { BOTTOM, stateAt, type Vantage, vantagesOf } from "./circumstances.ts";
+import { BOTTOM, LABELS, stateAt, type Vantage, vantagesOf } from "./circumstances.ts";
 import { judgeSituation } from "./judged.ts";
 import { type SampleCall, sampleCalls } from "./sample-calls.ts";
 
@@ -40,15 +41,38 @@ export function matchedSamples(set: ValidGrantSet): readonly CallClass[] {
   );
 }
 
-const ANY_TIME = timestampFromMillis(0);
+const FIRST_MOMENT = timestampFromMillis(0);
+const LAST_MOMENT = timestampFromMillis(Date.UTC(9999, 11, 31));
+
+/** What a judgement says whatever is permitted: what is read, and the grant that is named. */
+type Gist = Pick<Findings, "label"> & { readonly named: string | null };
+
+/**
+ * What is found out of a call where all is permitted that ever is, and, where `otherwise` may let it run, in each state once all is
+ * spent and over that can be: what `otherwise` says counts only where no grant permits, which a new session need not show.
+ */
+function gistsOf({ call, vantage: { session, origin } }: CallClass, set: ValidGrantSet): readonly Gist[] {
+  const gist = (state: PolicyState, now: Timestamp): Gist => {
+    const { label, named } = judgeSituation({ call, session, set, state, now }).findings;
+    return { label, named: named?.grant ?? null };
+  };
+  const fresh = gist(stateAt(BOTTOM, origin), FIRST_MOMENT);
+  if (set.otherwise?.get(call.tool) === undefined) return [fresh];
+  return [
+    fresh,
+    ...LABELS.map((label) =>
+      gist(
+        stateAt(label, origin, () => Number.MAX_SAFE_INTEGER),
+        LAST_MOMENT,
+      ),
+    ),
+  ];
+}
 
 /** What a set says of a call whatever the state is: two calls for which this is the same are decided alike in every state. */
-function identityOf({ call, matches, vantage }: CallClass, set: ValidGrantSet): string {
-  const { session, origin } = vantage;
-  const judgement = judgeSituation({ call, session, set, state: stateAt(BOTTOM, origin), now: ANY_TIME });
-  const { label, named } = judgement.findings;
-  const ids = matches.map(({ grant }) => grant.id).toSorted();
-  return canonicalJson({ tool: call.tool, ids, label, named: named?.grant ?? null });
+function identityOf(each: CallClass, set: ValidGrantSet): string {
+  const ids = each.matches.map(({ grant }) => grant.id).toSorted();
+  return canonicalJson({ tool: each.call.tool, ids, gists: gistsOf(each, set) });
 }
 
 /** The kinds of calls: all of them, and those that a kind of sessions has. */

@@ -1,4 +1,5 @@
 /** Two sets of grants compared by what they do, not by how they are written. */
+import { isDeepStrictEqual } from "node:util";
 import {
   type Label,
   millisFromTimestamp,
@@ -129,6 +130,8 @@ function isMoreLenient(a: Effect, b: Effect): boolean {
 export function diffSets(before: ValidGrantSet, after: ValidGrantSet, now: Timestamp): SetDifference {
   const samples = samplesOf(before, after);
   const vantages = vantagesOf([before, after].flatMap((set) => set.grants.map(({ grant }) => grant)));
+  let changed = 0;
+  const said = new Map<string, TargetChange>();
   const changes = samples.flatMap((sample): readonly TargetChange[] => {
     const widened = new Set<Aspect>();
     const narrowed = new Set<Aspect>();
@@ -144,13 +147,19 @@ export function diffSets(before: ValidGrantSet, after: ValidGrantSet, now: Times
       states.push({ state: label, ...vantage, time, spent, before: was, after: is });
     }
     if (widened.size === 0 && narrowed.size === 0) return [];
-    return [{ tool: sample.call.tool, target: sample.target, widened: [...widened], narrowed: [...narrowed], states }];
+    const { tool } = sample.call;
+    const change = { tool, target: sample.target, widened: [...widened], narrowed: [...narrowed], states };
+    changed++;
+    const same = said.get(`${tool} ${sample.broader}`);
+    if (same !== undefined && isDeepStrictEqual({ ...same, target: change.target }, change)) return [];
+    said.set(`${tool} ${change.target}`, change);
+    return [change];
   });
   return {
     wider: changes.some(({ widened }) => widened.length > 0),
     narrower: changes.some(({ narrowed }) => narrowed.length > 0),
     changes,
     compared: samples.length,
-    unchanged: samples.length - changes.length,
+    unchanged: samples.length - changed,
   };
 }

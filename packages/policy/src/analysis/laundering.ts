@@ -44,7 +44,7 @@ function readersOf(
   path: AbsPath,
   shells: readonly CallClass[],
   session: SessionId,
-): readonly Pick<CallClass, "call" | "target" | "vantage" | "matches">[] {
+): readonly CallClass[] {
   const files = [path, AbsPath.safeParse(`${path}/sample`).data].flatMap((at) =>
     at === undefined ? [] : [ToolCall.parse({ tool: "read_file", arguments: { path: at } })],
   );
@@ -53,7 +53,7 @@ function readersOf(
   );
   const [any] = shells;
   const vantage = any?.vantage ?? { session, origin: "terminal" };
-  return [...files.map((call) => ({ call, target: path, vantage, matches: [] })), ...near];
+  return [...files.map((call) => ({ call, target: path, broader: null, vantage, matches: [] })), ...near];
 }
 
 function findLow(

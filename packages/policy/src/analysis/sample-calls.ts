@@ -22,16 +22,20 @@ import { fillerFor, namedTexts, sampleTexts } from "./sample-texts.ts";
 export interface SampleCall {
   readonly call: ToolCall;
   readonly target: string;
+  /** The target that this one is a special case of: where the same is said of both, a reader needs the other one alone. */
+  readonly broader: string | null;
 }
 
 /** A value of one argument, and how it is shown. */
 interface Sample {
   readonly value: string | undefined;
   readonly target: string;
+  readonly broader?: string;
 }
 
 const MAX_TEXT_BYTES = 512 * 1024;
 const MAX_URL_BYTES = 8192;
+const HOST_LETTERS = "xyzabcdefghijklmnopqrstuvw".split("");
 const ELLIPSIS = "…";
 const ANY_OTHER = "any other path";
 
@@ -61,18 +65,11 @@ function samplePaths(places: readonly AbsPath[], fresh: string): readonly Sample
 function sampleCredentials(places: readonly AbsPath[], fresh: string): readonly Sample[] {
   const below = places
     .filter((place) => credentialPlaceOf(place) === undefined)
-    .map((place) => ({ value: `${place}/${fresh}/.ssh`, target: `${place}/${ELLIPSIS} (credentials)` }));
-  const elsewhere = { value: `/${fresh}/.ssh`, target: `${ANY_OTHER} (credentials)` };
-  return [...below, elsewhere].filter(({ value }) => AbsPath.safeParse(value).success);
-}
-
-/** Places of the tool's own grants are mounted whole, whatever in them a command is about. */
-function outsideOf(samples: readonly Sample[], grants: readonly Grant[], tool: ToolName): readonly Sample[] {
-  const own = grants.filter((grant) => grant.tool === tool).flatMap(({ paths }) => paths);
-  return samples.filter(({ value }) => {
-    const path = AbsPath.safeParse(value).data;
-    return path !== undefined && !own.some((place) => holdsPath(place, path));
-  });
+    .map((place) => ({ value: `${place}/${fresh}/.ssh`, broader: `${place}/${ELLIPSIS}` }));
+  const elsewhere = { value: `/${fresh}/.ssh`, broader: ANY_OTHER };
+  return [...below, elsewhere]
+    .filter(({ value }) => AbsPath.safeParse(value).success)
+    .map((sample) => ({ ...sample, target: `${sample.broader} (credentials)` }));
 }
 
 /** The predicates on an argument that hold where the path is; all of them where there is none. */
@@ -100,17 +97,25 @@ function withTexts(
     return sampleTexts(predicates, other, MAX_TEXT_BYTES).map((text): readonly [Sample, Sample] => {
       const detail =
         predicates.length === 0 ? "" : `, ${argument} ${text === other ? "of any other kind" : JSON.stringify(shorten(text))}`;
-      return [path, { value: text, target: `${path.target}${detail}` }];
+      const broader = path.broader === undefined ? {} : { broader: `${path.broader}${detail}` };
+      return [path, { value: text, target: `${path.target}${detail}`, ...broader }];
     });
   });
+}
+
+/** A label that no name has. */
+function freshLabel(labels: ReadonlySet<string>): string {
+  let fresh = "sample";
+  while (labels.has(fresh)) fresh += "x";
+  return fresh;
 }
 
 /** A host of each kind: each one that is named, one for each pattern, and one that nothing names. */
 function sampleHosts(patterns: readonly HostPattern[], urls: readonly string[]): readonly Sample[] {
   const named = [...patterns, ...urls.flatMap((url) => (URL.canParse(url) ? [new URL(url).hostname] : []))];
   const labels = new Set(named.flatMap((name) => name.split(".")));
-  let fresh = "sample";
-  while (labels.has(fresh)) fresh += "x";
+  // As short as a name can be: what a grant says of a host may end at a length of its URLs.
+  const fresh = HOST_LETTERS.find((letter) => !labels.has(letter)) ?? freshLabel(labels);
   const samples = [...new Set(named)].map(
     (name): Sample => ({ value: name.startsWith("*.") ? `${fresh}${name.slice(1)}` : name, target: name }),
   );
@@ -136,7 +141,8 @@ function sampleUrls(grants: readonly Grant[]): readonly Sample[] {
       ...(maxlen === undefined ? {} : { maxlen }),
     }));
     const filler = fillerFor(urls);
-    return [`${plain}${filler}`, `http://${host}/${filler}`].flatMap((other) =>
+    const others = [plain, `http://${host}/`].flatMap((other) => [`${other}${filler}`, other]);
+    return others.flatMap((other) =>
       sampleTexts(own, other, MAX_URL_BYTES).map((url) => ({
         value: url,
         target: url === `${plain}${filler}` ? `${target}, any other URL` : shorten(url),
@@ -160,10 +166,14 @@ function isDefined<T>(value: T | undefined): value is T {
   return value !== undefined;
 }
 
-function sampleOf(tool: ToolName, values: Readonly<Record<string, string | undefined>>, target: string): SampleCall | undefined {
+function sampleOf(
+  tool: ToolName,
+  values: Readonly<Record<string, string | undefined>>,
+  { target, broader = null }: { readonly target: string; readonly broader?: string | null },
+): SampleCall | undefined {
   const given = Object.entries(values).filter(([, value]) => value !== undefined);
   const parsed = parseShape(ToolCall, { tool, arguments: Object.fromEntries(given) });
-  return parsed.kind === "ok" ? { call: parsed.value, target } : undefined;
+  return parsed.kind === "ok" ? { call: parsed.value, target, broader } : undefined;
 }
 
 function samplesOf(tool: ToolName, grants: readonly Grant[], places: readonly AbsPath[]): readonly (SampleCall | undefined)[] {
@@ -171,20 +181,19 @@ function samplesOf(tool: ToolName, grants: readonly Grant[], places: readonly Ab
   const paths = samplePaths(places, fresh);
   switch (tool) {
     case "read_file":
-      return [...paths, ...sampleCredentials(places, fresh)].map(({ value, target }) => sampleOf(tool, { path: value }, target));
+      return [...paths, ...sampleCredentials(places, fresh)].map((path) => sampleOf(tool, { path: path.value }, path));
     case "write_file":
       return withTexts(grants, tool, [...paths, { value: `/${fresh}`, target: "right below /" }], "content", "").map(
-        ([path, { value, target }]) => sampleOf(tool, { path: path.value, content: value }, target),
+        ([path, content]) => sampleOf(tool, { path: path.value, content: content.value }, content),
       );
     case "shell": {
-      const credentials = outsideOf(sampleCredentials(places, fresh), grants, tool);
-      const folders = [{ value: undefined, target: "no cwd" }, ...paths, ...credentials];
-      return withTexts(grants, tool, folders, "command", "!").map(([cwd, { value, target }]) =>
-        sampleOf(tool, { cwd: cwd.value, command: value }, target),
+      const folders = [{ value: undefined, target: "no cwd" }, ...paths, ...sampleCredentials(places, fresh)];
+      return withTexts(grants, tool, folders, "command", "!").map(([cwd, command]) =>
+        sampleOf(tool, { cwd: cwd.value, command: command.value }, command),
       );
     }
     case "http_fetch":
-      return sampleUrls(grants).map(({ value, target }) => sampleOf(tool, { url: value }, target));
+      return sampleUrls(grants).map((url) => sampleOf(tool, { url: url.value }, url));
     default:
       return unreachable(tool);
   }

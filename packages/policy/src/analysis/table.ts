@@ -1,4 +1,5 @@
 /** The model's powers in one state: what each tool gets at each target that the grants name. */
+import { isDeepStrictEqual } from "node:util";
 import type { DenialReason, Label, SessionId, Timestamp, ToolName } from "@boxmaker/proto";
 import type { Effect } from "../rules/effect.ts";
 import type { ValidGrantSet } from "../rules/grant-set.ts";
@@ -32,12 +33,17 @@ export interface TableSituation {
  */
 export function powersOf(set: ValidGrantSet, { session, state, now }: TableSituation): readonly Power[] {
   const who = session ?? unnamedSession(set.grants.map(({ grant }) => grant));
-  return samplesOf(set).flatMap(({ call, target }) => {
+  const said = new Map<string, Power>();
+  return samplesOf(set).flatMap(({ call, target, broader }) => {
     const judgement = judgeSituation({ call, session: who, set, state, now });
     const { named, label } = judgement.findings;
     const outcome = effectOfJudgement(judgement);
     if (outcome === "deny" && named === undefined) return [];
     const reason = judgement.kind === "denied" ? judgement.reason : null;
-    return [{ tool: call.tool, target, outcome, reason, grant: named?.grant ?? null, label }];
+    const power = { tool: call.tool, target, outcome, reason, grant: named?.grant ?? null, label };
+    const same = said.get(`${call.tool} ${broader}`);
+    if (same !== undefined && isDeepStrictEqual({ ...same, target }, power)) return [];
+    said.set(`${call.tool} ${target}`, power);
+    return [power];
   });
 }

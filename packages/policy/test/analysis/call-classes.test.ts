@@ -8,7 +8,8 @@ import { stateAt } from "../../src/analysis/circumstances.ts";
 import { judgeSituation } from "../../src/analysis/judged.ts";
 import type { ValidGrantSet } from "../../src/rules/grant-set.ts";
 import type { Judgement } from "../../src/rules/judge.ts";
-import { anyScenario, loadedOf, NOW, type Scenario, setOf } from "../theorems/scenario.ts";
+import type { PlainGrant, PlainOtherwise } from "../theorems/oracle.ts";
+import { anyScenario, loadedOf, NOW, NOW_MS, type Scenario, setOf } from "../theorems/scenario.ts";
 
 /** What a judgement says of a call, whichever call it is. */
 function gistOf(judgement: Judgement): unknown {
@@ -30,6 +31,57 @@ function judgedIn(set: ValidGrantSet, scenario: Scenario): Judgement | undefined
   return judgeSituation({ call: parsed.value, session: SessionId.parse(state.session), set, state: at, now: NOW });
 }
 
+const PLAIN: PlainGrant = {
+  id: "g0",
+  tool: "shell",
+  mode: "auto",
+  maxTaint: "secret",
+  ifUntrusted: "auto",
+  label: "public",
+  untrusted: false,
+  expires: null,
+  uses: null,
+  session: null,
+  origins: null,
+  paths: [],
+  hosts: [],
+  args: {},
+};
+const ASKS: PlainOtherwise = { mode: "ask", maxTaint: "public", ifUntrusted: "auto", label: "private", untrusted: false };
+const STATE: Scenario["state"] = {
+  taint: "public",
+  untrusted: false,
+  now: NOW_MS,
+  session: "chat-1",
+  origin: "terminal",
+  ceiling: "secret",
+  spent: {},
+  labels: [],
+  trees: [],
+};
+
+/** What a random search finds once in some thousand runs. */
+const RARE: readonly Scenario[] = [
+  {
+    grants: [{ ...PLAIN, mode: "deny", paths: ["/home/me"] }],
+    otherwise: ASKS,
+    call: { tool: "shell", args: { command: "ls", cwd: "/home/me/.ssh" } },
+    state: STATE,
+  },
+  {
+    grants: [{ ...PLAIN, tool: "http_fetch", hosts: ["*.example.com"], args: { url: { maxlen: 22 } } }],
+    otherwise: null,
+    call: { tool: "http_fetch", args: { url: "https://a.example.com/" } },
+    state: STATE,
+  },
+  {
+    grants: [{ ...PLAIN, tool: "read_file", mode: "deny", paths: ["/srv"] }],
+    otherwise: ASKS,
+    call: { tool: "read_file", args: { path: "/srv/ab" } },
+    state: { ...STATE, taint: "secret", trees: [{ path: "/srv/a", label: { taint: "private", untrusted: false } }] },
+  },
+];
+
 describe("the classes of calls", () => {
   test("hold one that is decided as any call is, for whatever grants and state", () => {
     fc.assert(
@@ -47,7 +99,7 @@ describe("the classes of calls", () => {
         });
         assert.ok(gists.includes(JSON.stringify(gistOf(found))), JSON.stringify(gistOf(found)));
       }),
-      { numRuns: 200 },
+      { numRuns: 200, examples: RARE.map((scenario) => [scenario]) },
     );
   });
 });
