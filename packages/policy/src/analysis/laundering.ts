@@ -40,11 +40,7 @@ function sees(plan: RunPlan, path: AbsPath): boolean {
 }
 
 /** Calls that might read the path: of the file itself, of one in it, and all of shell's. */
-function readersOf(
-  path: AbsPath,
-  shells: readonly CallClass[],
-  session: SessionId,
-): readonly CallClass[] {
+function readersOf(path: AbsPath, shells: readonly CallClass[], session: SessionId): readonly CallClass[] {
   const files = [path, AbsPath.safeParse(`${path}/sample`).data].flatMap((at) =>
     at === undefined ? [] : [ToolCall.parse({ tool: "read_file", arguments: { path: at } })],
   );
