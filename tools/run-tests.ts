@@ -2,7 +2,7 @@
  * Runs the tests: `node tools/run-tests.ts [PATTERN…] [--option…]`.
  *
  * Unit tests (`*.test.ts`) share one process, which is twenty times faster than one each. Tests that start daemons (`*.e2e.ts`)
- * get a process each, two at a time. A PATTERN keeps the files whose path contains it; options go to `node --test`.
+ * get a process each, two at a time. Property tests take the same random values in every run (property-seed.ts). A PATTERN keeps the files whose path contains it; options go to `node --test`.
  */
 import { spawnSync } from "node:child_process";
 import { globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -48,7 +48,8 @@ function runPhase(phase: Phase, files: readonly string[], countsFile: string): T
     `--test-reporter=${join(import.meta.dirname, "test-counts-reporter.ts")}`,
     `--test-reporter-destination=${countsFile}`,
   ];
-  const run = spawnSync(process.execPath, ["--test", ...reporters, ...counter, ...phase.options, ...options, ...files], {
+  const seed = `--import=${join(import.meta.dirname, "property-seed.ts")}`;
+  const run = spawnSync(process.execPath, [seed, "--test", ...reporters, ...counter, ...phase.options, ...options, ...files], {
     env: TOOL_ENVIRONMENT,
     stdio: ["ignore", "inherit", "inherit"],
   });

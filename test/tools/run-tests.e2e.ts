@@ -10,20 +10,45 @@ const PASSING = `${HEAD}test("one", () => {});\ntest("two", () => {});\ntest("th
 const FAILING = `${HEAD}test("four", () => {\n  throw new Error("four");\n});`;
 const CRASHING = "process.kill(process.pid, 'SIGKILL');";
 
-function runTests(files: Seeds, ...args: readonly string[]): { readonly status: number | null; readonly counts: string } {
+/** Fails with the value that a property test takes first. */
+const DRAWING = `import fc from ${JSON.stringify(import.meta.resolve("fast-check"))};
+import { test } from "node:test";
+test("draws", () => {
+  fc.assert(fc.property(fc.nat(), (value) => {
+    throw new Error("drew " + value);
+  }), { endOnFailure: true });
+});`;
+
+interface Outcome {
+  readonly status: number | null;
+  readonly counts: string;
+}
+
+interface Run extends Outcome {
+  readonly output: string;
+}
+
+function runSeeded(seed: string | undefined, files: Seeds, args: readonly string[]): Run {
   using folder = makeFolder({ "package.json": '{ "type": "module" }', ...files });
   // A test that runs tests must not tell the inner ones that they are inner ones.
-  const { NODE_TEST_CONTEXT, ...env } = process.env;
+  const { NODE_TEST_CONTEXT, BOXMAKER_SEED, ...rest } = process.env;
+  const env = seed === undefined ? rest : { ...rest, BOXMAKER_SEED: seed };
   const argv = [join(REPOSITORY, "tools/run-tests.ts"), ...args];
   const run = spawnSync(process.execPath, argv, { cwd: folder.root, env, encoding: "utf8" });
-  const [, counts = ""] = run.stdout.split("all tests together:\n");
+  const [output = "", counts = ""] = run.stdout.split("all tests together:\n");
   return {
     status: run.status,
+    output: output + run.stderr,
     counts: counts
       .replaceAll(/ℹ |duration_ms [0-9]+\n/gu, "")
       .trim()
       .replaceAll("\n", ", "),
   };
+}
+
+function runTests(files: Seeds, ...args: readonly string[]): Outcome {
+  const { status, counts } = runSeeded(undefined, files, args);
+  return { status, counts };
 }
 
 test("run-tests adds up the unit and the end-to-end tests, and succeeds when all passed", () => {
@@ -54,4 +79,23 @@ test("run-tests keeps the files whose path contains a pattern", () => {
 test("run-tests fails when no file matches", () => {
   assert.equal(runTests({ "packages/a/test/unit.test.ts": PASSING }, "no-such-file").status, 1);
   assert.equal(runTests({}).status, 1);
+});
+
+test("run-tests gives property tests the same values in every run, and others on request", () => {
+  const drawn = (seed?: string): readonly string[] => {
+    const { output, status } = runSeeded(seed, { "packages/a/test/unit.test.ts": DRAWING }, []);
+    assert.equal(status, 1);
+    return [...output.matchAll(/seed: (-?[0-9]+)/gu)].map(([, found = ""]) => found);
+  };
+  const usual = drawn();
+  assert.ok(usual.length > 0);
+  assert.deepEqual(drawn(), usual);
+  assert.ok(drawn("17").every((seed) => seed === "17"));
+  assert.ok(drawn("random").length > 0);
+});
+
+test("run-tests fails with a seed that is no number, and says what it expected", () => {
+  const { status, output } = runSeeded("lucky", { "packages/a/test/unit.test.ts": PASSING }, []);
+  assert.equal(status, 1);
+  assert.match(output, /BOXMAKER_SEED is "lucky": expected a whole number or "random"/u);
 });
