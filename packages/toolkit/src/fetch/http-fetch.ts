@@ -1,17 +1,22 @@
 /** http_fetch: one URL by curl through the egress proxy, and what its server said. */
-import { type BoxRun, escapeText, hostOfFetchUrl } from "@boxmaker/proto";
+import { type BoxRun, hostOfFetchUrl } from "@boxmaker/proto";
 import { boundText } from "../bounded-text.ts";
 import { fail, succeed, type ToolResult } from "../tool-result.ts";
 import { BOX_PLACES, curlArguments, type FetchPlaces } from "./curl-arguments.ts";
 import { judgeRedirect } from "./redirect.ts";
 import { MAX_HEAD, type Response, readResponse } from "./response.ts";
 import { runCurl } from "./run-curl.ts";
+import { type Hop, showHeads } from "./show-heads.ts";
 
 /** The most of a body that is kept, in bytes (1 MiB). */
 export const MAX_BODY = 1024 * 1024;
 
 const TOOL = "http_fetch";
 const MAX_REDIRECTS = 5;
+/** The most that is shown of the heads of all responses, in bytes. */
+const MAX_SHOWN_HEADS = 8 * 1024;
+/** What they have beside the body's cap; what they take beyond it, the body doesn't get. */
+const HEADS_BESIDE_BODY = 3 * 1024;
 
 type Terms = BoxRun["body"]["fetch"];
 
@@ -21,21 +26,19 @@ export async function httpFetch(url: string, terms: Terms, cap: number, places: 
   if (hostOfFetchUrl(url) === undefined) return fail(TOOL, url, "not a URL that can be fetched");
   const limit = Math.min(cap, MAX_BODY);
   const deadline = AbortSignal.timeout(terms.limit_ms);
-  const hops: string[] = [];
-  let redirects = 0;
+  const hops: Hop[] = [];
   for (let { href } = new URL(url); ; ) {
     const transfer = await runCurl(curlArguments(href, places, terms.limit_ms), places.curl, MAX_HEAD + limit, deadline);
     if (transfer.kind === "late") return fail(TOOL, href, `no answer within ${terms.limit_ms} ms`);
     if (transfer.kind === "failed") return fail(TOOL, href, transfer.problem);
     const response = readResponse(transfer.bytes);
     if (response === undefined) return fail(TOOL, href, `the response has no head of at most ${MAX_HEAD} bytes`);
-    const redirect = judgeRedirect(href, response, terms.follow_redirects && redirects < MAX_REDIRECTS);
+    const redirect = judgeRedirect(href, response, terms.follow_redirects && hops.length < MAX_REDIRECTS);
     if (redirect.kind !== "follow") {
-      const notes = redirect.kind === "stay" ? [redirect.note] : [];
-      return render(hops, response, notes, limit, transfer.isCut);
+      const note = redirect.kind === "stay" ? redirect.note : null;
+      return render(hops, response, note, limit, transfer.isCut);
     }
-    redirects++;
-    hops.push(escapeText(response.statusLine), `[followed to ${redirect.href}]`);
+    hops.push({ statusLine: response.statusLine, href: redirect.href });
     href = redirect.href;
   }
 }
@@ -45,15 +48,17 @@ export async function httpFetch(url: string, terms: Terms, cap: number, places: 
  * is one line, and begins otherwise.
  */
 function render(
-  hops: readonly string[],
+  hops: readonly Hop[],
   { statusLine, body }: Response,
-  notes: readonly string[],
+  note: string | null,
   limit: number,
-  isCut: boolean,
+  isBodyCut: boolean,
 ): ToolResult {
-  const { text, dropped } = boundText(body, limit, isCut);
-  const truncated = isCut || dropped > 0;
-  const all = truncated ? [...notes, `the body is longer than the ${limit} bytes that follow`] : notes;
-  const head = [...hops, escapeText(statusLine), ...all.map((note) => `[${note}]`)].join("\n");
-  return succeed(`${head}\n\n${text}`, truncated);
+  const heads = showHeads(hops, statusLine, note, Math.min(MAX_SHOWN_HEADS, HEADS_BESIDE_BODY + limit));
+  const head = heads.lines.join("\n");
+  const room = Math.max(0, limit - Math.max(0, Buffer.byteLength(head) - HEADS_BESIDE_BODY));
+  const { text, dropped } = boundText(body, room, isBodyCut);
+  const isBodyLonger = isBodyCut || dropped > 0;
+  const bodyNote = isBodyLonger ? `\n[the body is longer than the ${room} bytes that follow]` : "";
+  return succeed(`${head}${bodyNote}\n\n${text}`, heads.isCut || isBodyLonger);
 }
