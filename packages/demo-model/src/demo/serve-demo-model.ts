@@ -19,6 +19,10 @@ export async function serveDemoModel(options: {
     apiKey: null,
     flavour: "llama-server",
     control: "ends-thought",
+    cache: "per-slot",
+    router: null,
+    routes: () => undefined,
+    probe: null,
     answer: ({ chat }) => reply(demoReply(chat)),
   });
   await server.listen();

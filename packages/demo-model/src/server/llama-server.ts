@@ -8,11 +8,13 @@ import { randomId } from "../answer/random-id.ts";
 import type { Transcript } from "../answer/transcript.ts";
 import { type ChatRequest, readChatRequest } from "../api/chat-request.ts";
 import { errorBody, LOADING } from "../api/error-body.ts";
-import { type Lease, Slots } from "../slots/slots.ts";
+import { type CacheBehaviour, type Lease, Slots } from "../slots/slots.ts";
 import { END_OF_MESSAGE, renderPrompt } from "../tokens/template.ts";
 import { tokenize } from "../tokens/tokenize.ts";
+import type { CannedAnswer, CannedRoutes } from "./canned.ts";
 import { readBody, sendJson } from "./http-body.ts";
 import { type AnswerEnd, type ControlRequest, Journal, type RecordedRequest, type Violation } from "./requests.ts";
+import { answerAsRouter, type RouterState } from "./router.ts";
 import { answerSimpleRoute, isPublicRoute, type RouteContext } from "./routes.ts";
 
 /** Where a server listens: a loopback port (0 for any that is free) or a Unix socket. */
@@ -30,6 +32,13 @@ export interface ServerSettings {
   readonly apiKey: string | null;
   readonly flavour: Flavour;
   readonly control: ControlBehaviour;
+  readonly cache: CacheBehaviour;
+  /** The state of the one model behind a llama-server in router mode; null for one that isn't in it. */
+  readonly router: RouterState | null;
+  /** Decides first what is answered to any request but one for a completion. Must not throw. */
+  readonly routes: CannedRoutes;
+  /** Answers a request for a single token by itself: whoever wants one looks at the server, and isn't part of a conversation. */
+  readonly probe: Exchange | null;
   /** Decides an answer; undefined is a violation and answered with an error. Must not throw. */
   readonly answer: (request: RecordedRequest) => Exchange | undefined | Promise<Exchange | undefined>;
 }
@@ -63,6 +72,7 @@ export class LlamaServer implements AsyncDisposable {
   readonly #running = new Map<string, Running>();
   readonly #unscripted: Violation[] = [];
   #arrived = 0;
+  #probes = 0;
   /** The requests for completions. */
   readonly requests = new Journal<RecordedRequest>();
   /** Every request, as `METHOD /path?query`. */
@@ -74,7 +84,7 @@ export class LlamaServer implements AsyncDisposable {
 
   constructor(settings: ServerSettings) {
     this.#settings = settings;
-    this.slots = new Slots(settings.slots, settings.contextTokens);
+    this.slots = new Slots(settings.slots, settings.contextTokens, settings.cache);
   }
 
   async listen(): Promise<void> {
@@ -109,8 +119,11 @@ export class LlamaServer implements AsyncDisposable {
     const route = `${request.method} ${url.pathname}`;
     this.seen.add(`${request.method} ${request.url}`);
     const body = await readBody(request);
+    const canned = this.#settings.routes(`${request.method} ${request.url}`);
     if (body === undefined) {
       response.destroy();
+    } else if (canned !== undefined) {
+      sendCanned(response, canned);
     } else if (this.loading) {
       sendJson(response, 503, LOADING);
     } else if (!isPublicRoute(url.pathname) && !this.#isAuthorized(request)) {
@@ -118,9 +131,22 @@ export class LlamaServer implements AsyncDisposable {
     } else if (route === "POST /v1/chat/completions" || route === "POST /chat/completions") {
       await this.#complete(request, body, response);
     } else {
-      const answer = answerSimpleRoute(route, body, this.#routeContext());
+      const answer = this.#answerSimple(url, route, body);
       sendJson(response, answer.status, answer.body);
     }
+  }
+
+  #answerSimple(url: URL, route: string, body: Buffer): { readonly status: number; readonly body: unknown } {
+    const answer = (): { readonly status: number; readonly body: unknown } => answerSimpleRoute(route, body, this.#routeContext());
+    const { router, modelName } = this.#settings;
+    if (router === null) {
+      return answer();
+    }
+    const routed = answerAsRouter(router, { url, route, body, modelName }, answer);
+    if (routed.autoloads) {
+      this.#unscripted.push({ kind: "autoload", route });
+    }
+    return routed;
   }
 
   #isAuthorized(request: IncomingMessage): boolean {
@@ -161,6 +187,13 @@ export class LlamaServer implements AsyncDisposable {
     const gone = new AbortController();
     const ended = Promise.withResolvers<AnswerEnd>();
     response.once("close", () => gone.abort());
+    const { probe } = this.#settings;
+    if (probe?.kind === "stream" && chat.max_tokens === 1) {
+      this.#probes += 1;
+      const recorded = { index: -this.#probes, headers: incoming.headers, body, chat, ended: ended.promise };
+      await this.#answer(probe, recorded, response, gone.signal, ended.resolve);
+      return;
+    }
     const index = this.#arrived;
     this.#arrived += 1;
     const recorded: RecordedRequest = { index, headers: incoming.headers, body, chat, ended: ended.promise };
@@ -248,6 +281,14 @@ export class LlamaServer implements AsyncDisposable {
     const message = `request (${tokens} tokens) exceeds the available context size (${contextTokens} tokens), try increasing it`;
     const body = errorBody(400, message, "exceed_context_size_error", { n_prompt_tokens: tokens, n_ctx: contextTokens });
     return { kind: "refusal", status: 400, body };
+  }
+}
+
+function sendCanned(response: ServerResponse, canned: CannedAnswer): void {
+  if (canned === "hang-up") {
+    response.destroy();
+  } else {
+    response.writeHead(canned.status, { "Content-Type": "application/json", ...canned.headers }).end(canned.body);
   }
 }
 

@@ -1,8 +1,11 @@
 /** The tests' model server: every answer is scripted, every request is kept. */
-import type { Exchange } from "../answer/exchange.ts";
+import { type Exchange, reply } from "../answer/exchange.ts";
 import type { Flavour } from "../answer/play.ts";
+import type { CacheBehaviour } from "../slots/slots.ts";
+import type { CannedRoutes } from "./canned.ts";
 import { type ControlBehaviour, type ListenAddress, LlamaServer } from "./llama-server.ts";
 import type { ControlRequest, RecordedRequest, Violation } from "./requests.ts";
+import type { RouterState } from "./router.ts";
 
 /** The answers in order, or a function that decides each; a request beyond the list is a violation and gets a 500. */
 export type Script = readonly Exchange[] | ((request: RecordedRequest) => Exchange | Promise<Exchange>);
@@ -22,6 +25,14 @@ export interface ModelServerOptions {
   readonly flavour?: Flavour;
   /** Default: `ends-thought`. */
   readonly control?: ControlBehaviour;
+  /** Default: `per-slot`, the one that loses nothing. */
+  readonly cache?: CacheBehaviour;
+  /** Puts a llama-server's router before the one model. Default: none. */
+  readonly router?: RouterState;
+  /** Answers of another server, or hostile ones, to any request but one for a completion. Default: none. */
+  readonly routes?: CannedRoutes;
+  /** What a request for a single token is answered. Default: one word, beside the script and not in `requests`; null leaves it to the script. */
+  readonly probe?: Exchange | null;
 }
 
 /** A running server of a test. Disposing of it closes every connection, and throws if the script threw. */
@@ -59,6 +70,10 @@ export async function startModelServer(options: ModelServerOptions): Promise<Mod
     apiKey: options.apiKey ?? null,
     flavour: options.flavour ?? "llama-server",
     control: options.control ?? "ends-thought",
+    cache: options.cache ?? "per-slot",
+    router: options.router ?? null,
+    routes: options.routes ?? (() => undefined),
+    probe: options.probe === undefined ? reply({ content: "yes", finish: "length" }) : options.probe,
     answer: (request) => (typeof script === "function" ? script(request) : script[request.index]),
   });
   await server.listen();

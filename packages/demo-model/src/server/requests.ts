@@ -25,7 +25,11 @@ export interface ControlRequest {
 }
 
 /** Something that a client must never do, or that a test's script didn't foresee. */
-export type Violation = Overlap | { readonly kind: "unscripted"; readonly request: number };
+export type Violation =
+  | Overlap
+  | { readonly kind: "unscripted"; readonly request: number }
+  /** A question to a router that would have loaded a model, and so may have ended one that was streaming. */
+  | { readonly kind: "autoload"; readonly route: string };
 
 /** A list that can be waited on. */
 export class Journal<Entry> {

@@ -11,6 +11,13 @@ export interface Overlap {
   readonly arrived: number;
 }
 
+/**
+ * What the original's settings make of its caches. `per-slot` (`-np N --cache-ram 0`): each slot keeps what it holds. `with-ram` (`-np N`):
+ * what a slot loses is kept in memory, and loaded over a slot that holds anything. `unified` (no `-np`): besides, a request on one slot
+ * empties every idle one.
+ */
+export type CacheBehaviour = "per-slot" | "with-ram" | "unified";
+
 /** A slot's use by one request. */
 export interface Lease {
   readonly slot: number;
@@ -37,10 +44,13 @@ export class Slots {
   readonly #slots: readonly Slot[];
   readonly #contextTokens: number;
   readonly #overlaps: Overlap[] = [];
+  readonly #behaviour: CacheBehaviour;
+  readonly #saved: (readonly string[])[] = [];
 
   /** `count` slots of `contextTokens` tokens each. */
-  constructor(count: number, contextTokens: number) {
+  constructor(count: number, contextTokens: number, behaviour: CacheBehaviour) {
     this.#contextTokens = contextTokens;
+    this.#behaviour = behaviour;
     this.#slots = Array.from({ length: count }, (_, id) => ({
       id,
       tokens: [],
@@ -90,6 +100,7 @@ export class Slots {
     }
     slot.holder = request;
     slot.lastTask = request;
+    this.#useSaved(slot, tokens);
     slot.cached = Math.min(commonPrefix(slot.tokens, tokens), tokens.length - 1);
     slot.read = tokens.length - slot.cached;
     slot.tokens = tokens;
@@ -118,6 +129,24 @@ export class Slots {
             next_token: [{ has_next_token: slot.holder !== null, has_new_line: false, n_remain: -1, n_decoded: 0 }],
           };
     });
+  }
+
+  #useSaved(slot: Slot, tokens: readonly string[]): void {
+    if (this.#behaviour === "per-slot") {
+      return;
+    }
+    if (this.#behaviour === "unified") {
+      for (const other of this.#slots.filter(({ id, holder }) => id !== slot.id && holder === null)) {
+        this.#saved.push(other.tokens);
+        other.tokens = [];
+      }
+    }
+    // An empty slot never looks: the original divides by its length.
+    if (slot.tokens.length === 0) {
+      return;
+    }
+    this.#saved.push(slot.tokens);
+    slot.tokens = this.#saved.reduce((best, saved) => (commonPrefix(saved, tokens) > commonPrefix(best, tokens) ? saved : best));
   }
 
   async #turn(slot: Slot, request: number, signal: AbortSignal): Promise<void> {
