@@ -6,7 +6,8 @@ export function findSwapped(roots: readonly string[], sources: readonly string[]
   return sources === null ? undefined : roots.find((root, index) => identityOf(root) !== sources[index]);
 }
 
-function identityOf(path: string): string | undefined {
+/** What is at a path, as `device:inode`; undefined where nothing can be found. */
+export function identityOf(path: string): string | undefined {
   try {
     const { dev, ino } = lstatSync(path, { bigint: true });
     return `${dev}:${ino}`;

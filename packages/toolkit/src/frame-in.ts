@@ -2,7 +2,7 @@
  * Reads the one request. Checked by hand, not by proto's schema: loading zod would double the time that a cold box takes to start.
  * The peer is brokerd, which has parsed the call already; a test holds this reader and the schema together.
  */
-import { readSync } from "node:fs";
+import { read } from "node:fs";
 import { type BoxRun, FrameDecoder, readJsonBytes, unreachable } from "@boxmaker/proto";
 import { errorCode } from "./system-error.ts";
 
@@ -15,8 +15,8 @@ export type RunReading =
   | { readonly kind: "run"; readonly id: number; readonly body: BoxRun["body"] }
   | { readonly kind: "misuse"; readonly problem: string };
 
-/** Reads one frame from a descriptor, and nothing after it. Blocks until it is there. */
-export function readRun(descriptor: number): RunReading {
+/** Reads one frame from a descriptor, and nothing after it. */
+export async function readRun(descriptor: number): Promise<RunReading> {
   const decoder = new FrameDecoder();
   const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
   for (;;) {
@@ -31,7 +31,7 @@ export function readRun(descriptor: number): RunReading {
       default:
         return unreachable(step);
     }
-    const count = readSome(descriptor, chunk);
+    const count = await readSome(descriptor, chunk);
     if (count === 0) return misuse(`expected one box_run frame on standard input, got a stream that is ${decoder.end()}`);
     decoder.push(chunk.subarray(0, count));
   }
@@ -41,10 +41,12 @@ function misuse(problem: string): RunReading {
   return { kind: "misuse", problem };
 }
 
-function readSome(descriptor: number, chunk: Buffer): number {
+async function readSome(descriptor: number, chunk: Buffer): Promise<number> {
   for (;;) {
+    const { promise, resolve, reject } = Promise.withResolvers<number>();
+    read(descriptor, chunk, 0, chunk.length, null, (error, count) => (error === null ? resolve(count) : reject(error)));
     try {
-      return readSync(descriptor, chunk);
+      return await promise;
     } catch (error) {
       // Someone made the pipe non-blocking: wait a moment and ask again. Every other error is the environment's.
       if (errorCode(error) !== "EAGAIN") throw error;

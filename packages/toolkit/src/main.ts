@@ -1,9 +1,10 @@
 /** The program inside a box: one frame in, one tool, one frame out; or, as `egress-proxy`, the way out of other boxes. */
 import { writeSync } from "node:fs";
 import { runProxy } from "./egress/run-proxy.ts";
-import { readRun } from "./frame-in.ts";
+import { type RunReading, readRun } from "./frame-in.ts";
 import { encodeDone, writeAll } from "./frame-out.ts";
 import { runTool } from "./run-tool.ts";
+import { warmUpLater } from "./warm-up.ts";
 
 const STDIN = 0;
 const STDOUT = 1;
@@ -12,8 +13,13 @@ const STDERR = 2;
 /** What a user's terminal would start with, so that files made in a box look the same under every runtime. */
 const UMASK = 0o022;
 
+async function readWarm(): Promise<RunReading> {
+  using _ = warmUpLater(import.meta.filename);
+  return await readRun(STDIN);
+}
+
 async function answerOne(): Promise<number> {
-  const run = readRun(STDIN);
+  const run = await readWarm();
   if (run.kind === "misuse") {
     writeSync(STDERR, `toolkit: ${run.problem}\n`);
     return 2;

@@ -27,7 +27,7 @@ export async function shell(command: string, cwd: string | undefined, cap: numbe
   if (!isDirectory(directory)) return fail(TOOL, directory, "no such directory");
   let pipe: Pipe;
   try {
-    pipe = makePipe();
+    pipe = takePipe();
   } catch (error) {
     return fail(TOOL, "making a pipe", describeError(error));
   }
@@ -75,6 +75,20 @@ function makePipe(): Pipe {
   } finally {
     rmdirSync(folder);
   }
+}
+
+/** The one that was made ahead. */
+let spare: Pipe | undefined;
+
+/** Makes the pipe of a command that may come: it takes a program to make one. Descriptors of it reach no other program. */
+export function makePipeAhead(): void {
+  spare ??= makePipe();
+}
+
+function takePipe(): Pipe {
+  const pipe = spare ?? makePipe();
+  spare = undefined;
+  return pipe;
 }
 
 function start(command: string, cwd: string, output: number): Promise<Ending> {

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { statSync, writeFileSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { readdirSync, readlinkSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
 import { test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import { BoxDone, BoxRun, decodeMessage, encodeMessage } from "@boxmaker/proto";
 import { temporaryFolder } from "./temporary-folder.ts";
 
@@ -65,6 +67,30 @@ test("the toolkit runs a command, and its exit status stays the tool's own", () 
   assert.equal(end.status, 0);
   assert.deepEqual(body(end), { status: "ok", content: "hi\n[exit status 125]", truncated: false });
 });
+
+/** Whether a process holds a pipe that has no name any more. */
+function holdsPipe(process: number | undefined): boolean {
+  const names = readdirSync(`/proc/${process}/fd`);
+  return names.some((name) => /\/boxmaker-pipe-\w+\/output \(deleted\)$/u.test(readlinkSync(`/proc/${process}/fd/${name}`)));
+}
+
+for (const [request, content] of [
+  [{ tool: "shell", arguments: { command: "ls -l /proc/$$/fd | grep -c boxmaker-pipe" } }, /^2\n\[exit status 0\]$/u],
+  [{ tool: "shell", arguments: { command: "cat; echo out; echo err >&2" } }, /^out\nerr\n\[exit status 0\]$/u],
+  [{ tool: "read_file", arguments: { path: "/none/file" } }, /^read_file: \/none\/file: outside the granted paths$/u],
+] as const) {
+  test(`the toolkit that has waited for its request answers as any other: ${JSON.stringify(request)}`, async () => {
+    const child = spawn(process.execPath, [MAIN], { stdio: ["pipe", "pipe", "inherit"] });
+    const output = buffer(child.stdout);
+    // What it does last before the request comes.
+    while (!holdsPipe(child.pid)) await pause(5);
+    child.stdin.end(frame(request, []));
+    const decoded = decodeMessage(BoxDone, (await output).subarray(4));
+    assert.ok(decoded.kind === "message");
+    assert.equal(decoded.envelope.id, 7);
+    assert.match(decoded.envelope.message.body.content, content);
+  });
+}
 
 test("the toolkit doesn't fetch without a way to the network", () => {
   const end = runToolkit(frame({ tool: "http_fetch", arguments: { url: "https://example.com/" } }, []));
