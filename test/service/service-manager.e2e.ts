@@ -1,5 +1,9 @@
 /** The word to systemd, sent by systemd's own program to a real datagram socket. */
 import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { openServiceManager, type ServiceManagerOptions } from "@boxmaker/edge/service-manager";
 import { ServiceBus, SKIPPED } from "./service-bus.ts";
@@ -31,7 +35,8 @@ for (const kind of ["path", "abstract"] as const) {
     await using bus = await ServiceBus.open(kind);
     const warnings: string[] = [];
     using manager = openServiceManager(options({ NOTIFY_SOCKET: bus.socket }, warnings));
-    await Promise.all([manager.ready("ready on\nREADY=0"), manager.reloading(), manager.ready("ready again"), manager.stopping()]);
+    await Promise.all([manager.ready("ready on\nREADY=0"), manager.reloading(), manager.ready("ready again")]);
+    await manager.stopping();
     assert.deepEqual(bus.messages, [
       String.raw`READY=1 STATUS=ready on\u000aREADY=0`,
       "RELOADING=1",
@@ -86,6 +91,47 @@ test("without systemd nothing is started; a NOTIFY_SOCKET that is no address is 
   await manager.ready("up");
   assert.equal(warnings.length, 1);
   assert.match(warnings[0] ?? "", /^NOTIFY_SOCKET is "run\\u000a": expected .*; see docs\/runbook\.md#systemd-notify$/u);
+});
+
+/** A sender that says which message it was started with, and ends by itself only where that is STOPPING. */
+const STUCK_SENDER = `#!/bin/sh
+echo "$$ $*" >> "$NOTIFY_SOCKET"
+case "$1" in STOPPING*) ;; *) exec sleep 1000 ;; esac
+`;
+
+test("a stop gives up what systemd hasn't taken: it isn't held up by a socket that nobody reads, and the end leaves no sender", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "boxmaker-notify-"));
+  try {
+    const [program, said] = [join(folder, "sender"), join(folder, "said")];
+    await writeFile(program, STUCK_SENDER, { mode: 0o700 });
+    await writeFile(said, "");
+    const saidLines = (): readonly string[] => readFileSync(said, "utf8").split("\n").slice(0, -1);
+    const warnings: string[] = [];
+    const manager = openServiceManager({ ...options({ NOTIFY_SOCKET: said }, warnings), program });
+    const early = [manager.ready("up"), manager.reloading(), manager.ready("up again")];
+    while (saidLines().length === 0) await new Promise(setImmediate);
+    await manager.stopping();
+    await Promise.all(early);
+    assert.deepEqual(
+      saidLines().map((line) => line.replace(/^[0-9]+ /u, "")),
+      ["READY=1 STATUS=up", "STOPPING=1 STATUS=stopping"],
+    );
+    await manager.ready("too late");
+    assert.equal(saidLines().length, 2, "the last word is the last");
+    manager[Symbol.dispose]();
+    const other = openServiceManager({ ...options({ NOTIFY_SOCKET: said }, warnings), program });
+    const unread = other.ready("up");
+    while (saidLines().length === 2) await new Promise(setImmediate);
+    other[Symbol.dispose]();
+    await unread;
+    for (const line of saidLines()) {
+      const sender = Number.parseInt(line, 10);
+      while (existsSync(`/proc/${sender}`)) await new Promise(setImmediate);
+    }
+    assert.deepEqual(warnings, []);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 });
 
 test("a notification that fails is said once, until one works again, and stops nothing", async () => {

@@ -95,6 +95,10 @@ export function brokerOf(files: BoxFiles): AbsPath {
   return files.at("run/broker/broker.sock");
 }
 
+export function mcpOf(files: BoxFiles): AbsPath {
+  return files.at("run/mcp/broker.sock");
+}
+
 export function adminOf(files: BoxFiles): AbsPath {
   return files.at("run/admin/admin.sock");
 }

@@ -1,7 +1,7 @@
 /** What a daemon tells systemd of itself: that it is ready, reloads, stops, and is still alive. Without systemd, nothing. */
 import { escapeText, quoteText } from "@boxmaker/proto";
 import type { Clock } from "../clock/clock.ts";
-import { NOTIFY_PROGRAM, sendNotification } from "./notify-command.ts";
+import { NOTIFY_DEADLINE_MS, NOTIFY_PROGRAM, sendNotification } from "./notify-command.ts";
 
 export interface ServiceManagerOptions {
   /** The process's environment: `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID` of sd_notify(3) and sd_watchdog_enabled(3). */
@@ -14,17 +14,24 @@ export interface ServiceManagerOptions {
   readonly program?: string;
 }
 
-/** Each promise resolves when systemd has been told, or can't be; none rejects. Notifications arrive in the order of the calls. */
+/**
+ * Each promise resolves when systemd has been told, or can't be; none rejects. Notifications arrive in the order of the calls, and STOPPING
+ * is the last word but the watchdog's.
+ */
 export interface ServiceManager extends Disposable {
   /** Up, and from now on watched by the watchdog where the unit asks for one. `status` is one printable line for `systemctl status`. */
   ready(status: string): Promise<void>;
   /** Takes in a changed configuration; {@link ServiceManager.ready} says that it is done. */
   reloading(): Promise<void>;
-  /** On its way down. The watchdog goes on until this is disposed of: a stop that hangs is noticed, too. */
+  /**
+   * On its way down: what systemd hasn't taken by then is given up, and this word waits a second at most, so that a stop isn't held up by a
+   * socket that nobody reads. The watchdog goes on until this is disposed of: a stop that hangs is noticed, too.
+   */
   stopping(): Promise<void>;
 }
 
 const MICROSECONDS = 1000;
+const STOPPING_DEADLINE_MS = 1000;
 const POINTER = "see docs/runbook.md#systemd-notify";
 const UNMANAGED: ServiceManager = {
   ready: () => Promise.resolve(),
@@ -52,9 +59,16 @@ export function openServiceManager(options: ServiceManagerOptions): ServiceManag
   }
   let last: Promise<void> = Promise.resolve();
   let isFailing = false;
+  let deadlineMs = NOTIFY_DEADLINE_MS;
+  let current = new AbortController();
+  let isStopping = false;
   const send = (...assignments: string[]): Promise<void> => {
+    const { signal } = current;
     last = last.then(async () => {
-      const problem = await sendNotification(program, socket, assignments);
+      if (signal.aborted) return;
+      const problem = await sendNotification(program, socket, { assignments, deadlineMs, signal });
+      // What was given up hasn't failed.
+      if (signal.aborted) return;
       if (problem !== undefined && !isFailing)
         warn(`systemd can't be told by ${quoteText(program)} (${escapeText(problem)}); ${POINTER}`);
       isFailing = problem !== undefined;
@@ -73,6 +87,7 @@ export function openServiceManager(options: ServiceManagerOptions): ServiceManag
   };
   return {
     ready: (status) => {
+      if (isStopping) return last;
       if (periodMs !== undefined && !isWatched) {
         isWatched = true;
         // The wait ends with the daemon. Whatever else ended it, systemd takes the process for stuck: the safe side.
@@ -80,8 +95,17 @@ export function openServiceManager(options: ServiceManagerOptions): ServiceManag
       }
       return send("READY=1", `STATUS=${escapeText(status)}`);
     },
-    reloading: () => send("RELOADING=1"),
-    stopping: () => send("STOPPING=1", "STATUS=stopping"),
-    [Symbol.dispose]: () => ended.abort(),
+    reloading: () => (isStopping ? last : send("RELOADING=1")),
+    stopping: () => {
+      isStopping = true;
+      current.abort();
+      current = new AbortController();
+      deadlineMs = STOPPING_DEADLINE_MS;
+      return send("STOPPING=1", "STATUS=stopping");
+    },
+    [Symbol.dispose]: () => {
+      ended.abort();
+      current.abort();
+    },
   };
 }
