@@ -1,16 +1,17 @@
 #!/usr/bin/env node
 /** The loopd program: arguments, signals, exit codes. */
 import { parseArgs } from "node:util";
-import { openLog, systemClock } from "@boxmaker/edge/log";
+import { type Log, openLog, systemClock } from "@boxmaker/edge/log";
 import { openServiceManager } from "@boxmaker/edge/service-manager";
 import { type Config, readConfig } from "./config/config.ts";
-import { selftest } from "./selftest.ts";
-import { openModel, serve } from "./serve.ts";
+import { selftest } from "./selftest/selftest.ts";
+import { serve } from "./serve.ts";
 
 const USAGE = `Usage: loopd serve --config FILE
        loopd selftest --config FILE
 
 Keeps the conversations: sends them to the model, runs its tool calls through brokerd, streams what happens over loop.sock.
+selftest says what the model server is, and each way in which it isn't as it should be; serve does the same first.
 
 Options:
   --config FILE  the configuration, TOML; every key is listed in docs/configuration.md
@@ -20,6 +21,8 @@ Example: loopd serve --config /etc/boxmaker/loopd.toml
 `;
 
 const SELFTEST_MS = 60_000;
+/** A start mustn't wait long for a server that is slow, or reads another's long prompt. */
+const SELFTEST_AT_START_MS = 15_000;
 const EXIT_GRACE_MS = 2_000;
 const dependencies = { clock: systemClock, random: Math.random };
 
@@ -50,10 +53,17 @@ function parseCommandLine(): Command | "help" | undefined {
 }
 
 async function runSelftest(config: Config): Promise<void> {
-  await using model = openModel(config, dependencies);
-  const { lines, problems } = await selftest(config, model, AbortSignal.timeout(SELFTEST_MS));
+  const { lines, mismatches, warnings } = await selftest(config, dependencies, AbortSignal.timeout(SELFTEST_MS));
   for (const line of lines) process.stdout.write(`${line}\n`);
-  for (const problem of problems) fail(1, problem);
+  for (const problem of [...mismatches, ...warnings]) fail(1, problem);
+}
+
+/** Whether the model server is none that the owner said wasn't to be used. One that is away may come later. */
+async function isExpectedServer(config: Config, log: Log): Promise<boolean> {
+  const { mismatches, warnings } = await selftest(config, dependencies, AbortSignal.timeout(SELFTEST_AT_START_MS));
+  for (const warning of warnings) log.warn("selftest", { warning });
+  for (const mismatch of mismatches) fail(1, mismatch);
+  return mismatches.length === 0;
 }
 
 async function runServe(config: Config): Promise<void> {
@@ -69,6 +79,7 @@ async function runServe(config: Config): Promise<void> {
     clock: systemClock,
     warn: (text) => log.warn("notice", { text }),
   });
+  if (!(await isExpectedServer(config, log))) return;
   const serving = await serve(config, { ...dependencies, log });
   if (serving.kind === "refused") return fail(1, serving.problem);
   const { loop } = serving;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { appendFile, writeFile } from "node:fs/promises";
+import { access, appendFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
@@ -90,7 +90,7 @@ test("selftest says what the server is, and each mismatch is one line with a poi
   assert.equal(code, 1);
   assert.match(
     stdout,
-    /^server: llama-server, build "demo-model"\nslots: 2\ncontext per slot: 8192\nchat template SHA-256: [0-9a-f]{64}\nbaseline: \d+ tokens\n$/u,
+    /^server: llama-server, build "demo-model"\nslots: 2\ncontext per slot: 8192\nchat template SHA-256: [0-9a-f]{64}\nbaseline: \d+ tokens\ncompletion: .*\ncache: .*\n$/u,
   );
   const [context, baseline, ...rest] = stderr.trimEnd().split("\n");
   assert.equal(context, "loopd: context per slot: expected 4096, got 8192; see docs/runbook.md#selftest-failed");
@@ -109,7 +109,20 @@ test("selftest takes a server without slots", async () => {
   });
   const { code, stdout } = await run("selftest", "--config", await home.writeConfig());
   assert.equal(code, 0);
-  assert.match(stdout, /^server: OpenAI-compatible;.*\nbaseline: the server counts no tokens\n$/u);
+  assert.match(stdout, /^server: OpenAI-compatible;.*\nbaseline: the server counts no tokens\ncompletion: streamed to its end\n$/u);
+});
+
+test("serve doesn't bind with a model server that isn't the one that the config expects, and warns of one that loses caches", async () => {
+  await using home = await TestHome.make();
+  const listen = { kind: "unix", path: home.at("run/infer/infer.sock") } as const;
+  await using _model = await startModelServer({ script: [], slots: 2, cache: "unified", listen });
+  const refused = await run("serve", "--config", await home.writeConfig("[expect]\nslots = 3\n"));
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /^loopd: slots: expected 3, got 2; see docs\/runbook\.md#selftest-failed$/mu);
+  assert.match(refused.stderr, /warn selftest warning="cache of slot 0 .*#model-server-settings"$/mu);
+  await assert.rejects(access(home.at("run/loop/loop.sock")));
+  const served = await start(await home.writeConfig("[expect]\nslots = 2\n"));
+  assert.equal(await kill(served, "SIGTERM"), 0);
 });
 
 test("a loopd killed in the middle of a call or of a reply goes on with the session, and uses no call id again", async () => {
