@@ -36,7 +36,7 @@ async function echoServer(): Promise<AsyncDisposable & { readonly port: number; 
   };
 }
 
-test("a proxy with a key puts it into every request of a kept connection, instead of the client's own", async () => {
+test("a proxy with a key puts it into every request of a kept connection", async () => {
   await using upstream = await echoServer();
   await using proxy = await startProxy(`http://127.0.0.1:${upstream.port}`, { apiKey });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -46,7 +46,6 @@ test("a proxy with a key puts it into every request of a kept connection, instea
       socketPath: proxy.path,
       path,
       method: "POST",
-      headers: { authorization: "Bearer theirs", "x-api-key": "theirs" },
     });
     outgoing.end(body);
     const [response] = (await once(outgoing, "response")) as [IncomingMessage];
@@ -94,18 +93,41 @@ test("a proxy with a key passes a client's end on after its request", async () =
 for (const [why, head, reason] of [
   ["a head that is too long", `GET / HTTP/1.1\r\nA: ${"a".repeat(16 * 1024)}`, "head too long"],
   ["what is no HTTP", "hello\r\n\r\n", "malformed request line"],
+  ["a key of its own", "GET / HTTP/1.1\r\nAuthorization: Bearer theirs\r\n\r\n", "credentials of the client's own"],
 ] as const) {
-  test(`a proxy with a key closes a client that sends ${why}, and the server gets nothing of it`, async () => {
+  test(`a proxy with a key tells a client that sends ${why} that it is refused, and the server gets nothing of it`, async () => {
     await using upstream = await ScriptedUpstream.start();
     await using proxy = await startProxy(`http://127.0.0.1:${upstream.port}`, { apiKey });
     const client = proxy.connect();
     client.socket.write(head);
     const server = await upstream.next();
-    await untilClosedInFull(client);
+    await client.untilEnd();
     await server.untilEnd();
     assert.equal(server.text, "");
+    client.socket.destroy();
+    await proxy.logged("request-refused");
+    const [line = "", ...rest] = client.text.split("\r\n");
+    assert.equal(line, "HTTP/1.1 400 Bad Request");
+    assert.ok(rest.includes("X-Inferproxy: request-refused"));
+    assert.deepEqual(JSON.parse(rest.at(-1) ?? ""), {
+      error: { code: 400, message: `inferproxy doesn't forward this request (${reason})`, type: "inferproxy_request_refused" },
+    });
     assert.deepEqual(proxy.log, [
       `2026-01-02T03:04:05.678Z warn request-refused connection=1 reason="${reason}" see="docs/runbook.md#inferproxy-request-refused"`,
     ]);
   });
 }
+
+test("a proxy with a key puts nothing of its own into a connection whose first request was forwarded", async () => {
+  await using upstream = await ScriptedUpstream.start();
+  await using proxy = await startProxy(`http://127.0.0.1:${upstream.port}`, { apiKey });
+  const client = proxy.connect();
+  client.socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  const server = await upstream.next();
+  await server.until((received) => received.endsWith("\r\n\r\n"));
+  server.socket.write("HTTP/1.1 200 OK\r\n");
+  await client.until((received) => received.endsWith("\r\n"));
+  client.socket.write("hello\r\n\r\n");
+  await untilClosedInFull(client);
+  assert.equal(client.text, "HTTP/1.1 200 OK\r\n");
+});

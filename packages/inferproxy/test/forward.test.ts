@@ -5,6 +5,7 @@ import { Writable } from "node:stream";
 import { test } from "node:test";
 import { bridge } from "../src/socket/bridge.ts";
 import { flushThen } from "../src/socket/flush-then.ts";
+import { ApiKey } from "../src/start/api-key.ts";
 import { FakeClock } from "./support/fake-clock.ts";
 import { ScriptedUpstream, startProxy, untilClosedInFull } from "./support/peers.ts";
 
@@ -100,17 +101,63 @@ test("a proxy delivers all that the server sent before its end to a client that 
   assert.equal(client.bytes.length, answer.length);
 });
 
-test("a proxy closes the client at once, with one line, when nothing listens upstream", async () => {
+/** A port at which nothing listens. */
+async function deadPort(): Promise<number> {
   const upstream = await ScriptedUpstream.start();
   const { port } = upstream;
   await upstream[Symbol.asyncDispose]();
+  return port;
+}
+
+test("a proxy answers a request for a server that isn't there by itself, so that a client can tell, and logs one line", async () => {
+  const port = await deadPort();
+  for (const apiKey of [null, new ApiKey("s3cret")]) {
+    await using proxy = await startProxy(`http://127.0.0.1:${port}`, { apiKey });
+    const client = proxy.connect();
+    client.socket.write("POST / HTTP/1.1\r\n");
+    await client.untilEnd();
+    client.socket.end();
+    await client.closed;
+    const [line = "", ...rest] = client.text.split("\r\n");
+    assert.equal(line, "HTTP/1.1 502 Bad Gateway");
+    assert.ok(rest.includes("X-Inferproxy: upstream-away") && rest.includes("Connection: close"));
+    assert.deepEqual(JSON.parse(rest.at(-1) ?? ""), {
+      error: { code: 502, message: "inferproxy can't reach the model server (ECONNREFUSED)", type: "inferproxy_upstream_away" },
+    });
+    await proxy.logged("upstream-away");
+    assert.deepEqual(proxy.log, [
+      `2026-01-02T03:04:05.678Z warn upstream-away connection=1 upstream=http://127.0.0.1:${port} error=ECONNREFUSED see="docs/runbook.md#inferproxy-upstream-away"`,
+    ]);
+  }
+});
+
+test("a proxy's own answer reaches a client that is still sending, and its place is free when it does", async () => {
+  const port = await deadPort();
+  await using proxy = await startProxy(`http://127.0.0.1:${port}`, {
+    limits: { maxConnections: 1, ratePerSecond: 1, burst: 100 },
+  });
+  for (let round = 0; round < 20; round += 1) {
+    const client = proxy.connect();
+    client.socket.write(Buffer.alloc(1024 * 1024, "x"));
+    await client.until((text) => text.includes("inferproxy_upstream_away"));
+    client.socket.destroy();
+  }
+  assert.ok(!proxy.log.some((line) => line.includes("connection-refused")));
+});
+
+test("a proxy says nothing to a client that asks nothing of a server that isn't there, and closes it after two seconds", async () => {
+  const port = await deadPort();
   await using proxy = await startProxy(`http://127.0.0.1:${port}`);
-  const client = proxy.connect();
-  await untilClosedInFull(client);
-  await proxy.logged("upstream-away");
-  assert.deepEqual(proxy.log, [
-    `2026-01-02T03:04:05.678Z warn upstream-away connection=1 upstream=http://127.0.0.1:${port} error=ECONNREFUSED see="docs/runbook.md#inferproxy-upstream-away"`,
-  ]);
+  const silent = proxy.connect();
+  const ended = proxy.connect();
+  ended.socket.end();
+  await ended.closed;
+  assert.equal(ended.text, "");
+  // One of the two waits still.
+  await proxy.clock.asleep(1);
+  proxy.clock.advance(2_000);
+  await untilClosedInFull(silent);
+  assert.equal(silent.text, "");
 });
 
 test("a proxy above its cap closes a new client at once, and takes one again as soon as a client sees its close", async () => {
@@ -188,6 +235,8 @@ test("bridge() closes the client when making the connection takes more than ten 
     signal: new AbortController().signal,
   });
   clock.advance(10_000);
+  await clock.asleep(1);
+  clock.advance(2_000);
   assert.deepEqual(await ended, { kind: "upstream-away", error: "ETIMEDOUT" });
   await once(socket, "close");
   assert.deepEqual(order, ["place freed", "closed"]);

@@ -8,11 +8,12 @@ import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Reader, ScriptedUpstream, scratch } from "./support/peers.ts";
+import { tlsUpstream, withoutTls } from "./support/tls-upstream.ts";
 
 const MAIN = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 
-function start(args: readonly string[]): ChildProcess & AsyncDisposable {
-  const child = spawn(process.execPath, [MAIN, ...args], { stdio: ["ignore", "pipe", "pipe"], env: {} });
+function start(args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess & AsyncDisposable {
+  const child = spawn(process.execPath, [MAIN, ...args], { stdio: ["ignore", "pipe", "pipe"], env });
   const exited = once(child, "exit");
   return Object.assign(child, {
     [Symbol.asyncDispose]: async () => {
@@ -79,6 +80,20 @@ test("inferproxy takes over a socket that a killed one left behind", async () =>
     stdout: "",
     stderr: `inferproxy: can't serve on socket "${path}": something answers on it already; see docs/runbook.md#inferproxy-socket\n`,
   });
+});
+
+test("inferproxy checks certificates whatever its environment says", { skip: withoutTls }, async () => {
+  await using directory = await scratch();
+  await using tls = await tlsUpstream();
+  const path = join(directory.path, "infer.sock");
+  const args = ["--listen", path, "--upstream", `https://127.0.0.1:${tls.upstream.port}`];
+  await using child = start(args, { NODE_TLS_REJECT_UNAUTHORIZED: "0" });
+  await firstLine(child);
+  const client = new Reader(connect({ path }));
+  client.socket.write("secret");
+  await client.until((text) => text.includes("DEPTH_ZERO_SELF_SIGNED_CERT"));
+  await client.closed;
+  assert.equal(tls.received(), "");
 });
 
 test("inferproxy exits with 2 and one line when it is called wrongly", async () => {

@@ -22,7 +22,7 @@ function edit(text: string, cuts: readonly number[] = []): { readonly out: strin
 
 const BODY = '{"a":"\r\n\r\n"}';
 const PIPELINED = [
-  "GET /slots HTTP/1.1\r\nHost: box\r\nAuthorization: Bearer THEIRS\r\nX-Api-Key: THEIRS\r\n\r\n",
+  "GET /slots HTTP/1.1\r\nHost: box\r\n\r\n",
   `POST /a HTTP/1.1\r\nhost: box\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`,
   "POST /b HTTP/1.1\r\nHost: box\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\n\r\n\r\nA\r\n1\r\nB\r\n0\r\n\r\n",
   "POST /c HTTP/1.1\r\nHost: box\r\nTransfer-Encoding: Chunked\r\n\r\n0\r\nDigest: x\r\n\r\n",
@@ -88,6 +88,18 @@ const REFUSED: readonly (readonly [why: string, request: string, reason: string]
   ["an endless length", `POST / HTTP/1.1\r\nContent-Length: ${"9".repeat(16)}\r\n\r\n`, "unclear length of the body"],
   ["another coding", "POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", "unclear length of the body"],
   ["chunks in HTTP/1.0", "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", "unclear length of the body"],
+  ["a length after another space than HTTP's", "POST / HTTP/1.1\r\nContent-Length: 1\xa0\r\n\r\n", "unclear length of the body"],
+  [
+    "chunks after another space than HTTP's",
+    "POST / HTTP/1.1\r\nTransfer-Encoding:\xa0chunked\r\n\r\n",
+    "unclear length of the body",
+  ],
+  ["a list of lengths", "POST / HTTP/1.1\r\nContent-Length: 1, 1\r\n\r\n", "unclear length of the body"],
+  ["an empty length", "POST / HTTP/1.1\r\nContent-Length: \r\n\r\n", "unclear length of the body"],
+  ["a key of the client's own", "GET / HTTP/1.1\r\nauthorization: Bearer X\r\n\r\n", "credentials of the client's own"],
+  ["a key for a proxy", "GET / HTTP/1.1\r\nProxy-Authorization: X\r\n\r\n", "credentials of the client's own"],
+  ["a key under another name", "GET / HTTP/1.1\r\nX-API-KEY: X\r\n\r\n", "credentials of the client's own"],
+  ["a NUL in a header", "GET / HTTP/1.1\r\nA: b\0c\r\n\r\n", "malformed header"],
   ["a head that never ends", `GET / HTTP/1.1\r\nA: ${"a".repeat(16 * 1024)}`, "head too long"],
   ["a head that ends too late", `GET / HTTP/1.1\r\nA: ${"a".repeat(16 * 1024)}\r\n\r\n`, "head too long"],
 ];
@@ -111,6 +123,11 @@ const BAD_CHUNKS: readonly (readonly [why: string, chunks: string, reason: strin
   ["a size of nine digits", "123456789\r\n", "malformed chunk size"],
   ["an endless size line", `1;${"x".repeat(1024)}`, "chunk size line too long"],
   ["a chunk longer than its size", "1\r\nABGET / HTTP/1.1\r\n\r\n", "chunk longer than its size"],
+  ["a trailer with a bare line feed", "0\r\nA: b\n\nGET / HTTP/1.1\r\n\r\n", "malformed trailer"],
+  ["a key in the trailer", "0\r\nAuthorization: X\r\n\r\n", "malformed trailer"],
+  ["a length in the trailer", "0\r\nContent-Length: 5\r\n\r\n", "malformed trailer"],
+  ["a folded trailer", "0\r\nA: b\r\n c\r\n\r\n", "malformed trailer"],
+  ["too many trailers", `0\r\n${"A: b\r\n".repeat(129)}\r\n`, "too many headers"],
   ["an endless trailer", `0\r\nA: ${"a".repeat(16 * 1024)}`, "trailer too long"],
 ];
 for (const [why, chunks, reason] of BAD_CHUNKS) {

@@ -1,41 +1,7 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { test } from "node:test";
-import { createServer } from "node:tls";
-import { ScriptedUpstream, scratch, startProxy, untilClosedInFull } from "./support/peers.ts";
-
-const skip = spawnSync("openssl", ["version"]).status === 0 ? false : "openssl is not installed";
-
-/** A TLS server with a certificate of its own for 127.0.0.1. */
-async function tlsUpstream(): Promise<AsyncDisposable & { readonly upstream: ScriptedUpstream; readonly certificate: string }> {
-  await using directory = await scratch();
-  const key = join(directory.path, "key.pem");
-  const cert = join(directory.path, "cert.pem");
-  const subject = ["-subj", "/CN=infer.test", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"];
-  const made = spawnSync("openssl", [
-    "req",
-    "-x509",
-    "-newkey",
-    "ec",
-    "-pkeyopt",
-    "ec_paramgen_curve:P-256",
-    "-nodes",
-    "-keyout",
-    key,
-    "-out",
-    cert,
-    ...subject,
-  ]);
-  assert.equal(made.status, 0, made.stderr.toString());
-  const certificate = await readFile(cert, "utf8");
-  const server = createServer({ key: await readFile(key), cert: certificate, allowHalfOpen: true });
-  server.on("tlsClientError", () => undefined);
-  const upstream = new ScriptedUpstream(server, "secureConnection");
-  await upstream.listen();
-  return { upstream, certificate, [Symbol.asyncDispose]: () => upstream[Symbol.asyncDispose]() };
-}
+import { startProxy, untilClosedInFull } from "./support/peers.ts";
+import { withoutTls as skip, tlsUpstream } from "./support/tls-upstream.ts";
 
 test("a proxy speaks TLS to an https upstream, passes the client's end on and the answer back", { skip }, async () => {
   await using tls = await tlsUpstream();
@@ -67,12 +33,19 @@ test("a proxy closes the client when a TLS upstream ends, and the server when th
   await server.untilEnd();
 });
 
-test("a proxy sends nothing to an upstream whose certificate it doesn't trust", { skip }, async () => {
-  await using tls = await tlsUpstream();
-  await using proxy = await startProxy(`https://127.0.0.1:${tls.upstream.port}`);
-  const client = proxy.connect();
-  client.socket.write("secret");
-  await untilClosedInFull(client);
-  await proxy.logged("upstream-away");
-  assert.match(proxy.log[0] ?? "", /error=DEPTH_ZERO_SELF_SIGNED_CERT see/u);
-});
+for (const [why, name, trusted, code] of [
+  ["it doesn't trust", "IP:127.0.0.1", false, "DEPTH_ZERO_SELF_SIGNED_CERT"],
+  ["is another's", "DNS:other.test", true, "ERR_TLS_CERT_ALTNAME_INVALID"],
+] as const) {
+  test(`a proxy sends nothing to an upstream whose certificate ${why}, and tells the client`, { skip }, async () => {
+    await using tls = await tlsUpstream(name);
+    await using proxy = await startProxy(`https://127.0.0.1:${tls.upstream.port}`, { ca: trusted ? tls.certificate : null });
+    const client = proxy.connect();
+    client.socket.write("secret");
+    await client.until((text) => text.includes("inferproxy_upstream_away"));
+    client.socket.destroy();
+    await proxy.logged("upstream-away");
+    assert.ok(proxy.log.join("").includes(` error=${code} see=`));
+    assert.equal(tls.received(), "");
+  });
+}

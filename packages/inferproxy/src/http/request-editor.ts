@@ -1,6 +1,6 @@
 /** Follows a client's HTTP requests through one connection, just enough to put the owner's key into each head. */
 import { unreachable } from "@boxmaker/proto";
-import { type RequestHeaders, readRequestHead } from "./request-head.ts";
+import { type RequestHeaders, readRequestHead, trailerFault } from "./request-head.ts";
 
 /** The longest head, and the longest trailer of a chunked body, in bytes. */
 export const MAX_HEAD_BYTES = 16 * 1024;
@@ -122,10 +122,17 @@ export class RequestEditor {
       case "trailer": {
         const isEmpty = rest.subarray(0, LINE_END.length).equals(LINE_END);
         const length = isEmpty ? LINE_END.length : this.#pieceLength(rest, HEAD_END, MAX_HEAD_BYTES, "trailer too long");
-        if (length > 0) {
-          forward.push(rest.subarray(0, length));
-          this.#position = HEAD;
+        if (length === 0) {
+          return 0;
         }
+        if (!isEmpty) {
+          this.#refused = trailerFault(rest.toString("latin1", 0, length));
+          if (this.#refused !== null) {
+            return 0;
+          }
+        }
+        forward.push(rest.subarray(0, length));
+        this.#position = HEAD;
         return length;
       }
       default:

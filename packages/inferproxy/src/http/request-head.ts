@@ -6,9 +6,9 @@ export type BodyFraming =
   | { readonly kind: "length"; readonly bytes: number }
   | { readonly kind: "chunked" };
 
-/** What is put into each request, whatever the client wrote there. */
+/** What is put into each request. */
 export interface RequestHeaders {
-  /** The value of `Host`. */
+  /** The value of `Host`, instead of the client's. */
   readonly host: string;
   /** The value of `Authorization`. */
   readonly authorization: string;
@@ -25,8 +25,34 @@ const MAX_HEADERS = 128;
 const REQUEST_LINE = /^(?<method>[A-Z][A-Z-]{0,30}) [\x21-\x7e]+ HTTP\/1\.(?<minor>[01])$/u;
 const HEADER_LINE = /^(?<name>[!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*(?<value>[\t\x20-\x7e\x80-\xff]*)$/u;
 
-/** Headers that would speak for somebody: the client's own are never sent. */
-const REPLACED: ReadonlySet<string> = new Set(["authorization", "host", "proxy-authorization", "x-api-key"]);
+/** Headers that would speak for somebody: nobody but the proxy does, so that a request with one isn't a client's of ours. */
+const CREDENTIALS: ReadonlySet<string> = new Set(["authorization", "proxy-authorization", "x-api-key"]);
+
+/** What may not come after a body: whoever reads it there could take it for a header. */
+const NOT_IN_TRAILER: ReadonlySet<string> = new Set([
+  ...CREDENTIALS,
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+interface Header {
+  /** In lower case. */
+  readonly name: string;
+  readonly value: string;
+}
+
+function readHeader(line: string): Header | undefined {
+  const groups = HEADER_LINE.exec(line)?.groups;
+  if (groups === undefined) {
+    return undefined;
+  }
+  // HTTP's white space and no other: a byte that only we took for a space would make us and the server read two lengths.
+  return { name: (groups["name"] ?? "").toLowerCase(), value: (groups["value"] ?? "").replace(/[\t ]+$/u, "") };
+}
 
 /**
  * Reads the head in `text` (one character per byte, its empty line included).
@@ -46,12 +72,14 @@ export function readRequestHead(text: string, added: RequestHeaders): HeadReadin
   const lengths: string[] = [];
   const codings: string[] = [];
   for (const line of lines) {
-    const header = HEADER_LINE.exec(line)?.groups;
+    const header = readHeader(line);
     if (header === undefined) {
       return refused("malformed header");
     }
-    const name = (header["name"] ?? "").toLowerCase();
-    const value = (header["value"] ?? "").trim();
+    const { name, value } = header;
+    if (CREDENTIALS.has(name)) {
+      return refused("credentials of the client's own");
+    }
     if (name === "upgrade") {
       return refused("upgrade to another protocol");
     }
@@ -60,7 +88,7 @@ export function readRequestHead(text: string, added: RequestHeaders): HeadReadin
     } else if (name === "transfer-encoding") {
       codings.push(value);
     }
-    if (!REPLACED.has(name)) {
+    if (name !== "host") {
       kept.push(line);
     }
   }
@@ -70,6 +98,19 @@ export function readRequestHead(text: string, added: RequestHeaders): HeadReadin
   }
   const head = [requestLine, `Host: ${added.host}`, `Authorization: ${added.authorization}`, ...kept, "", ""].join("\r\n");
   return { kind: "head", bytes: Buffer.from(head, "latin1"), body };
+}
+
+/** Why the trailer of a chunked body in `text` (its empty line included) is refused, as fixed text; null where it isn't. */
+export function trailerFault(text: string): string | null {
+  const lines = text.slice(0, -"\r\n\r\n".length).split("\r\n");
+  if (lines.length > MAX_HEADERS) {
+    return "too many headers";
+  }
+  const sound = lines.every((line) => {
+    const header = readHeader(line);
+    return header !== undefined && !NOT_IN_TRAILER.has(header.name);
+  });
+  return sound ? null : "malformed trailer";
 }
 
 function framing(lengths: readonly string[], codings: readonly string[], mayBeChunked: boolean): BodyFraming | undefined {

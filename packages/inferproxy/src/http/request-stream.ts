@@ -16,14 +16,21 @@ export class RequestRefusedError extends Error {
 /** Passes a client's bytes through an editor; fails with {@link RequestRefusedError} at the first that it refuses. */
 export class RequestStream extends Transform {
   readonly #editor: RequestEditor;
+  #forwarded = false;
 
   constructor(editor: RequestEditor) {
     super();
     this.#editor = editor;
   }
 
+  /** Whether anything of the client's was passed on. */
+  get hasForwarded(): boolean {
+    return this.#forwarded;
+  }
+
   override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
     const step = this.#editor.push(chunk);
+    if (step.forward.length > 0) this.#forwarded = true;
     if (step.refused !== null) {
       done(new RequestRefusedError(step.refused));
       return;

@@ -4,7 +4,9 @@ import type { Clock } from "@boxmaker/edge/log";
 import { unreachable } from "@boxmaker/proto";
 import { startDeadline } from "../deadline.ts";
 import { errorCode } from "../error-code.ts";
+import { type RefusalCause, refusalAnswer } from "../http/refusal-answer.ts";
 import { RequestRefusedError, type RequestStream } from "../http/request-stream.ts";
+import { answerThen } from "./answer-then.ts";
 import type { Dialled } from "./dial-upstream.ts";
 import { flushThen } from "./flush-then.ts";
 
@@ -38,7 +40,8 @@ const NOTHING = Buffer.alloc(0);
  * Forwards in both directions as bytes come, as fast as the slower side reads.
  *
  * The client's end is passed on and the answer still flows. The inference server's end or error closes the client in full,
- * even while it sends, after what the server had sent. A client that is gone closes the server's connection at once.
+ * even while it sends, after what the server had sent. A client that is gone closes the server's connection at once. Where the
+ * server can't be reached, or a connection's first request can't be forwarded, the client is told so over HTTP.
  */
 export function bridge(parts: BridgeParts): Promise<BridgeEnd> {
   const { client, requests, clock, beforeClose, signal } = parts;
@@ -52,13 +55,21 @@ export function bridge(parts: BridgeParts): Promise<BridgeEnd> {
     client.destroy();
   };
 
+  const refuse = (cause: RefusalCause, detail: string, end: BridgeEnd): void => {
+    // The answer says that the connection ends, so its place is free from here on.
+    beforeClose();
+    answerThen(client, refusalAnswer(cause, detail), clock, () => {
+      client.destroy();
+      done.resolve(end);
+    });
+  };
+
   const finish = (end: BridgeEnd): void => {
     if (ended) {
       return;
     }
     ended = true;
     dialDeadline[Symbol.dispose]();
-    signal.removeEventListener("abort", stop);
     client.unpipe();
     requests?.destroy();
     upstream.destroy();
@@ -70,9 +81,19 @@ export function bridge(parts: BridgeParts): Promise<BridgeEnd> {
           done.resolve(end);
         });
         break;
-      case "client-gone":
       case "upstream-away":
+        refuse("upstream-away", end.error, end);
+        break;
       case "request-refused":
+        if (requests?.hasForwarded === false) {
+          refuse("request-refused", end.reason, end);
+          break;
+        }
+        // The answer to an earlier request may be half through: nothing of ours can be put into it.
+        closeClient();
+        done.resolve(end);
+        break;
+      case "client-gone":
       case "stopped":
         closeClient();
         done.resolve(end);
@@ -82,9 +103,15 @@ export function bridge(parts: BridgeParts): Promise<BridgeEnd> {
     }
   };
 
-  const stop = (): void => finish({ kind: "stopped" });
+  const stop = (): void => {
+    // Who stops doesn't wait for a client's last words either.
+    if (ended) client.destroy();
+    else finish({ kind: "stopped" });
+  };
   const dialDeadline = startDeadline(clock, DIAL_MS, () => finish({ kind: "upstream-away", error: "ETIMEDOUT" }));
   signal.addEventListener("abort", stop);
+  const forget = (): void => signal.removeEventListener("abort", stop);
+  done.promise.then(forget, forget);
 
   upstream.once(readyEvent, () => {
     connected = true;
@@ -97,7 +124,7 @@ export function bridge(parts: BridgeParts): Promise<BridgeEnd> {
 
   client.once("end", () => {
     // A peer that only stopped sending takes this empty write; for one that closed in full it fails at once with EPIPE.
-    client.write(NOTHING);
+    if (!ended) client.write(NOTHING);
   });
   client.on("error", () => finish({ kind: "client-gone" }));
   client.once("close", () => finish({ kind: "client-gone" }));

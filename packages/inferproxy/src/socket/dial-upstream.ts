@@ -26,6 +26,8 @@ export function dialUpstream(upstream: Upstream, ca: string | null): Dialled {
         port,
         allowHalfOpen: true,
         ALPNProtocols: ["http/1.1"],
+        // Said outright, because an environment variable could turn the check off otherwise.
+        rejectUnauthorized: true,
         minVersion: "TLSv1.2" as const,
         ...(isIP(host) === 0 ? { servername: host } : {}),
         ...(ca === null ? {} : { ca }),

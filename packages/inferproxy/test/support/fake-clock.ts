@@ -19,6 +19,11 @@ export class FakeClock implements Clock {
     return this.#monotonicMs;
   }
 
+  /** Resolves when exactly `count` sleeps are under way. */
+  async asleep(count: number): Promise<void> {
+    while (this.#sleeps.size !== count) await new Promise((resolve) => setImmediate(resolve));
+  }
+
   sleep(ms: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const sleep = { untilMs: this.#monotonicMs + ms, wake: resolve };
