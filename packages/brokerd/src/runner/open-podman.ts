@@ -90,7 +90,7 @@ async function prepare(config: RunnerConfig, host: PodmanHost, place: RunnerPlac
     boxes: {
       instance: place.instance,
       image: image.value,
-      user: host.rootless ? { kind: "rootless" } : { kind: "root", uid, gid },
+      user: { kind: host.rootless ? "rootless" : "root", uid, gid },
       limits: host.limitsProblem === null ? { memory: config.memory, pids: config.pids } : null,
       seccompProfile,
       egressProfile,

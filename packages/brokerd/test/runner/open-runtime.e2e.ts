@@ -29,7 +29,7 @@ function fakePodman(folder: TemporaryFolder, fake: FakePodman): string {
 echo "$@" >> ${folder.at("calls")}
 case "$*" in
   info*) ${info} ;;
-  "image inspect"*) ${fake.image ?? `echo ${IMAGE.slice(7)}`} ;;
+  "image inspect"*) ${fake.image ?? `echo '${IMAGE.slice(7)} {"org.opencontainers.image.title":"x"}'`} ;;
   "network exists"*) ${fake.network ?? "exit 1"} ;;
   ps*) ${fake.leftovers ?? ":"} ;;
   *" run "*|run*) ${fake.run ?? "exit 126"} ;;
@@ -113,8 +113,15 @@ test("podman without its image, or without a profile to build the filter on, ref
   assert.match(await refusal(folder, { ...config, image: null }), /runner\.image is not set.*#tools-image-missing$/u);
   fakePodman(folder, { image: "echo 'Error: no such image' >&2; exit 125" });
   assert.match(await refusal(folder, config), /no such image.*#tools-image-missing$/u);
-  fakePodman(folder, { image: "echo something else" });
-  assert.match(await refusal(folder, config), /#tools-image-missing$/u);
+  for (const answer of ["something else", IMAGE.slice(7), `${IMAGE.slice(7)} []`, `${IMAGE.slice(7)} {"a":1}`]) {
+    fakePodman(folder, { image: `echo '${answer}'` });
+    assert.match(await refusal(folder, config), /of no known form.*#tools-image-missing$/u);
+  }
+  fakePodman(folder, { image: `echo '${IMAGE.slice(7)} {"org.opencontainers.image.title":"x","run.oci.handler":"krun"}'` });
+  assert.match(await refusal(folder, config), /its annotation run\.oci\.handler could tell .*#tools-image-missing$/u);
+  // The next thing that is wrong here.
+  fakePodman(folder, { image: `echo '${IMAGE.slice(7)} null'` });
+  assert.doesNotMatch(await refusal(folder, config), /#tools-image-missing$/u);
   fakePodman(folder, {});
   for (const bad of ["{", "{}", PROFILE.replace("ERRNO", "ALLOW")]) {
     fakePodman(folder, {});

@@ -35,6 +35,7 @@ function confinement(profile: string, timeout: number): readonly string[] {
     "--read-only",
     "--read-only-tmpfs=false",
     "--tmpfs=/tmp:rw,notmpcopyup,size=64m,nosuid,nodev,noexec,mode=1777",
+    "--tmpfs=/dev:ro,size=64k,mode=755,nosuid,noexec,dev",
     "--ipc=none",
     "--cap-drop=all",
     "--security-opt=no-new-privileges",
@@ -59,6 +60,9 @@ function confinement(profile: string, timeout: number): readonly string[] {
     "--systemd=false",
     `--timeout=${timeout}`,
     "--workdir=/",
+    "--entrypoint=",
+    "--image-volume=ignore",
+    "--no-healthcheck",
   ];
 }
 
@@ -121,15 +125,17 @@ test("podman's command line of a proxy is a box's, but on the network of the con
 
 test("rootless podman keeps the owner's id, and gets no limits that it would drop in silence", () => {
   const args = runArguments(
-    { ...BOXES, ociRuntime: null, user: { kind: "rootless" }, limits: null },
+    { ...BOXES, ociRuntime: null, user: { kind: "rootless", uid: 1000, gid: 1001 }, limits: null },
     "n",
     { layers: [], egress: null },
     1,
   );
   assert.equal(args[0], "run");
   assert.ok(args.includes("--userns=keep-id"));
+  // An image may name another user, which would have the owner's files as nobody's.
+  assert.ok(args.includes("--user=1000:1001"));
   assert.ok(args.includes("--timeout=6"));
-  for (const arg of args) assert.doesNotMatch(arg, /^--(?:user|pids-limit|memory|memory-swap|cpus)=/u);
+  for (const arg of args) assert.doesNotMatch(arg, /^--(?:pids-limit|memory|memory-swap|cpus)=/u);
 });
 
 test("podman's other command lines are exactly these", () => {

@@ -170,6 +170,10 @@ for (const { sandbox, isAhead } of VARIANTS) {
         "/opt/boxmaker/x",
         "/proc/sys/kernel/core_pattern",
         "/proc/sysrq-trigger",
+        "/dev/x",
+        "/dev/shm/x",
+        "/dev/mqueue/x",
+        "/sys/fs/cgroup/x",
       ];
       const command = `for at in ${places.join(" ")}; do (: >> "$at") 2>/dev/null && echo "wrote $at"; done; : > /tmp/x && : > ${folder.at("x")} && echo end`;
       assert.equal(await shell(folder, command), "end\n[exit status 0]");

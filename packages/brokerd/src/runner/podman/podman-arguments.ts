@@ -13,7 +13,7 @@ export interface PodmanBoxes {
   readonly image: string;
   /** Null: podman's own choice. */
   readonly ociRuntime: string | null;
-  readonly user: { readonly kind: "root"; readonly uid: number; readonly gid: number } | { readonly kind: "rootless" };
+  readonly user: { readonly kind: "root" | "rootless"; readonly uid: number; readonly gid: number };
   /** Null where the machine can't enforce them and the owner said that this is all right. */
   readonly limits: { readonly memory: string; readonly pids: number } | null;
   readonly seccompProfile: AbsPath;
@@ -120,11 +120,14 @@ function confinement(
     "--read-only",
     "--read-only-tmpfs=false",
     "--tmpfs=/tmp:rw,notmpcopyup,size=64m,nosuid,nodev,noexec,mode=1777",
+    // Else a box of root's id could fill 64 MiB there; this one also comes without terminals and message queues.
+    "--tmpfs=/dev:ro,size=64k,mode=755,nosuid,noexec,dev",
     "--ipc=none",
     "--cap-drop=all",
     "--security-opt=no-new-privileges",
     `--security-opt=seccomp=${seccompProfile}`,
-    user.kind === "root" ? `--user=${user.uid}:${user.gid}` : "--userns=keep-id",
+    ...(user.kind === "root" ? [] : ["--userns=keep-id"]),
+    `--user=${user.uid}:${user.gid}`,
     ...(limits === null
       ? []
       : [`--pids-limit=${limits.pids}`, `--memory=${limits.memory}`, `--memory-swap=${limits.memory}`, "--cpus=1"]),
@@ -143,6 +146,10 @@ function confinement(
     "--systemd=false",
     `--timeout=${Math.ceil(limitMs / 1000) + BACKSTOP_SECONDS}`,
     "--workdir=/",
+    // Nothing that an image says counts: no program around ours, no volumes to write to, no commands that run by the clock.
+    "--entrypoint=",
+    "--image-volume=ignore",
+    "--no-healthcheck",
   ];
 }
 

@@ -1,6 +1,6 @@
 /** What podman says about itself and about the image: asked once, at the start. */
 import { access } from "node:fs/promises";
-import { AbsPath } from "@boxmaker/proto";
+import { AbsPath, readForeignJson } from "@boxmaker/proto";
 import { z } from "zod";
 import { type CommandResult, runCommand } from "../host-command.ts";
 
@@ -74,14 +74,24 @@ function findLimitsProblem({ rootless, cgroups, manager, controllers }: z.infer<
   return manager === "systemd" ? null : `rootless podman needs the systemd cgroup manager, and this is ${manager}`;
 }
 
-/** The image's id, `sha256:…`, if it is there. */
+/** What annotations of an image are for people and builders; OCI runtimes act on others (`run.oci.…`, `org.systemd.property.…`). */
+const INERT_ANNOTATION = /^(?:com\.docker\.official-images|io\.buildah|org\.opencontainers\.image)\./u;
+const Annotations = z.record(z.string(), z.string()).nullable();
+
+/**
+ * The image's id, `sha256:…`, if it is there. Podman hands an image's annotations on to the OCI runtime, and has no flag against it: an
+ * image with one that may mean something to it fails.
+ */
 export async function askImage(podman: string, reference: string): Promise<Asked<string>> {
-  const result = await runCommand(podman, ["image", "inspect", "--format={{.Id}}", reference], DEADLINE_MS);
+  const result = await runCommand(podman, ["image", "inspect", "--format={{.Id}} {{json .Annotations}}", reference], DEADLINE_MS);
   if (result.kind === "failed" || result.status !== 0) return { kind: "failed", problem: problemOf(result) };
-  const id = result.stdout.trim().replace(/^sha256:/u, "");
-  return /^[0-9a-f]{64}$/u.test(id)
-    ? { kind: "ok", value: `sha256:${id}` }
-    : { kind: "failed", problem: "its id is of no known form" };
+  const [, id, text = ""] = /^(?:sha256:)?([0-9a-f]{64}) (.*)$/u.exec(result.stdout.trim()) ?? [];
+  const reading = readForeignJson(text);
+  const annotations = Annotations.safeParse(reading.kind === "value" ? reading.value : undefined);
+  if (id === undefined || !annotations.success) return { kind: "failed", problem: "podman's answer about it is of no known form" };
+  const acting = Object.keys(annotations.data ?? {}).find((name) => !INERT_ANNOTATION.test(name));
+  if (acting !== undefined) return { kind: "failed", problem: `its annotation ${acting} could tell the OCI runtime what to do` };
+  return { kind: "ok", value: `sha256:${id}` };
 }
 
 /** Networks that podman makes by itself, and one that is a place of the host. */
