@@ -14,8 +14,12 @@ export class Events {
     this.#log.info("turn-started", { session, origin });
   }
 
-  turnEnded(session: SessionId, outcome: "answered" | ErrorCode, detail: string): void {
+  turnEnded(session: SessionId, outcome: "answered" | "compacted" | ErrorCode, detail: string): void {
     this.#log.info("turn-ended", { session, outcome, ...(detail === "" ? {} : { detail }) });
+  }
+
+  noRoom(session: SessionId, why: string): void {
+    this.#log.warn("no-summary", { session, why });
   }
 
   callFailed({ session, call, tool }: ToolPortRequest, why: string): void {

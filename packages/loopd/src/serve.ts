@@ -1,15 +1,17 @@
 /** loopd from its configuration to its last record: the order of start and stop. */
 import type { Clock, Log } from "@boxmaker/edge/log";
+import { SessionError } from "@boxmaker/edge/session-files";
 import type { UnixServer } from "@boxmaker/edge/socket";
+import type { SessionId } from "@boxmaker/proto";
 import { Conversation } from "./channel/conversation.ts";
 import { serveLoopSocket } from "./channel/loop-socket.ts";
 import { RunningTurns } from "./channel/running-turns.ts";
 import type { Config } from "./config/config.ts";
 import { Events } from "./events.ts";
 import { ModelClient } from "./model/model-client.ts";
-import { SessionError } from "./session/session-error.ts";
 import { SessionStore } from "./session/session-store.ts";
 import { BrokerClient } from "./turn/broker-client.ts";
+import type { ModelPort } from "./turn/model-port.ts";
 import { NO_BROKER, type ToolPort } from "./turn/tool-port.ts";
 
 export interface ServeDependencies {
@@ -48,6 +50,21 @@ export function openModel(config: Config, { clock, random }: Pick<ServeDependenc
   return new ModelClient(config.sockets.infer, settings, { clock, random });
 }
 
+function modelPort(model: ModelClient): ModelPort {
+  return {
+    complete: (request, onEvent, signal) => model.complete(request, onEvent, signal),
+    contextTokens: async (signal) => {
+      try {
+        const info = await model.server.info(signal);
+        return info.kind === "llama-server" ? info.context : null;
+      } catch {
+        // Whatever keeps the server from saying, the request itself meets it and says so.
+        return null;
+      }
+    },
+  };
+}
+
 /** Starts loopd. What was started is undone where a later step is refused. */
 export async function serve(config: Config, dependencies: ServeDependencies): Promise<Serving> {
   const { clock, log } = dependencies;
@@ -66,7 +83,8 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
         });
   const store = new SessionStore(config.sessionsDirectory, clock);
   const running = new RunningTurns(config.loop.turns);
-  const conversation = new Conversation({ config, store, model, port, clock });
+  const onNoRoom = (session: SessionId, why: string): void => events.noRoom(session, why);
+  const conversation = new Conversation({ config, store, model: modelPort(model), port, clock, onNoRoom });
   const shared = { limits: config.loop, conversation, running, store, events };
 
   const servers: UnixServer[] = [];

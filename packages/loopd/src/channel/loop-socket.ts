@@ -1,4 +1,5 @@
 /** loop.sock: answers one request per connection, for one kind of client. */
+import { SessionError } from "@boxmaker/edge/session-files";
 import { type Listening, listenUnix, type Reply, serveConnection } from "@boxmaker/edge/socket";
 import {
   type AbsPath,
@@ -11,17 +12,16 @@ import {
   type Origin,
   type SessionId,
   type SessionSummary,
+  type TurnEvent,
   timestampFromMillis,
   unreachable,
 } from "@boxmaker/proto";
 import type { ConfigFile } from "../config/config-file.ts";
 import { errnoOf } from "../errors.ts";
 import type { Events } from "../events.ts";
-import { SessionError } from "../session/session-error.ts";
 import type { SessionStore } from "../session/session-store.ts";
-import { glance } from "../session/summarize.ts";
 import type { TurnOutcome } from "../turn/turn-outcome.ts";
-import { type Conversation, sees, type TurnBody } from "./conversation.ts";
+import { type CompactOutcome, type Conversation, sees, type TurnBody } from "./conversation.ts";
 import { EventOutbox } from "./event-outbox.ts";
 import { answerRewind } from "./rewinding.ts";
 import type { RunningTurns } from "./running-turns.ts";
@@ -38,16 +38,25 @@ export interface LoopSocketDependencies {
 
 /** More sessions than this aren't listed, so that the answer fits its frame. */
 const MAX_LISTED = 10_000;
-const NOT_BUILT = "not built yet";
 
 function failure(code: ErrorCode, detail: string): LoopAnswer {
   return { kind: "error", body: { code, detail } };
 }
 
-function answerOf(outcome: TurnOutcome): LoopAnswer {
-  if (outcome.kind === "failed") return failure(outcome.code, outcome.detail);
-  return { kind: "turn_done", body: { content: outcome.content, usage: outcome.usage } };
+function answerOf(outcome: TurnOutcome | CompactOutcome): LoopAnswer {
+  switch (outcome.kind) {
+    case "failed":
+      return failure(outcome.code, outcome.detail);
+    case "compacted":
+      return { kind: "ok", body: {} };
+    case "answered":
+      return { kind: "turn_done", body: { content: outcome.content, usage: outcome.usage } };
+    default:
+      return unreachable(outcome);
+  }
 }
+
+type Work = (emit: (event: TurnEvent) => void, signal: AbortSignal) => Promise<TurnOutcome | CompactOutcome>;
 
 class LoopSocket {
   readonly #dependencies: LoopSocketDependencies;
@@ -79,7 +88,7 @@ class LoopSocket {
         await reply(await answerRewind(data, this.#dependencies), true);
         return;
       case "compact":
-        await reply(failure("internal", NOT_BUILT), true);
+        await this.#answerCompact(data.body.session, reply);
         return;
       default:
         unreachable(data);
@@ -87,8 +96,19 @@ class LoopSocket {
   }
 
   async #answerTurn(body: TurnBody, reply: Reply<LoopAnswer>): Promise<void> {
+    const { conversation, origin } = this.#dependencies;
+    await this.#answerWork(body.session, (emit, signal) => conversation.run(origin, body, emit, signal), reply);
+  }
+
+  async #answerCompact(session: SessionId, reply: Reply<LoopAnswer>): Promise<void> {
+    const { conversation, origin } = this.#dependencies;
+    await this.#answerWork(session, (emit, signal) => conversation.compact(origin, session, emit, signal), reply);
+  }
+
+  /** Does what takes the session for itself: events as they come, then one end. */
+  async #answerWork(session: SessionId, work: Work, reply: Reply<LoopAnswer>): Promise<void> {
     const { running, origin, events } = this.#dependencies;
-    const taken = running.take(body.session, origin);
+    const taken = running.take(session, origin);
     switch (taken.kind) {
       case "session_busy":
         await reply(failure("session_busy", "the session has a turn running"), true);
@@ -103,12 +123,12 @@ class LoopSocket {
     }
     const outbox = new EventOutbox(
       (event) => reply({ kind: "turn_event", body: event }, false),
-      () => events.clientDropped(body.session, "it has gone or reads too slowly; the turn goes on"),
+      () => events.clientDropped(session, "it has gone or reads too slowly; the turn goes on"),
     );
-    events.turnStarted(body.session, origin);
-    const outcome = await this.#runTurn(body, outbox, taken.turn.signal);
+    events.turnStarted(session, origin);
+    const outcome = await this.#run(work, outbox, taken.turn.signal);
     events.turnEnded(
-      body.session,
+      session,
       outcome.kind === "failed" ? outcome.code : outcome.kind,
       outcome.kind === "failed" ? outcome.detail : "",
     );
@@ -117,10 +137,10 @@ class LoopSocket {
     if ((await outbox.drain()) === "sent") await reply(answerOf(outcome), true);
   }
 
-  async #runTurn(body: TurnBody, outbox: EventOutbox, signal: AbortSignal): Promise<TurnOutcome> {
-    const { conversation, origin, events } = this.#dependencies;
+  async #run(work: Work, outbox: EventOutbox, signal: AbortSignal): Promise<TurnOutcome | CompactOutcome> {
+    const { events } = this.#dependencies;
     try {
-      return await conversation.run(origin, body, (event) => outbox.push(event), signal);
+      return await work((event) => outbox.push(event), signal);
     } catch (error) {
       // A bug in one turn ends that turn; its session is repaired when it is used next.
       events.bug("turn", error);
@@ -162,10 +182,14 @@ class LoopSocket {
   async #summarize(session: SessionId): Promise<SessionSummary | undefined> {
     const { store, origin, running } = this.#dependencies;
     try {
-      const { path, modified } = await store.lastLog(session);
-      const found = await glance(path);
+      const found = await store.glance(session);
       if (found === undefined || !sees(origin, found.origin)) return undefined;
-      return { session, turns: found.turns, busy: running.isRunning(session), updated: timestampFromMillis(Math.floor(modified)) };
+      return {
+        session,
+        turns: found.turns,
+        busy: running.isRunning(session),
+        updated: timestampFromMillis(Math.floor(found.modified)),
+      };
     } catch (error) {
       // Gone or unreadable: a turn on it says why; a list leaves it out.
       if (error instanceof SessionError || errnoOf(error) !== "unknown error") return undefined;

@@ -1,7 +1,8 @@
 /** A new session that begins with the first turns of another one, so that the model's server has most of it in its cache. */
+import { SessionError } from "@boxmaker/edge/session-files";
 import { type ErrorCode, type LoopAnswer, type LoopRequest, type Origin, unreachable } from "@boxmaker/proto";
-import { SessionError } from "../session/session-error.ts";
-import type { SessionPrefix, SessionStore } from "../session/session-store.ts";
+import type { SessionPrefix } from "../session/prefix.ts";
+import type { SessionStore } from "../session/session-store.ts";
 import { codeOf, sees } from "./conversation.ts";
 import type { RunningTurns } from "./running-turns.ts";
 

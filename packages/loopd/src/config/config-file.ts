@@ -68,6 +68,8 @@ const Limits = z.strictObject({
   thinking_cap: Limit.default(4_096),
   thinking_overrun: Limit.default(512),
   cache_tolerance: SafeInteger.default(64),
+  context_reserve: SafeInteger.default(4_096),
+  summary_bytes: Limit.min(256).max(1_048_576).default(16_384),
 });
 
 const Expect = z.strictObject({

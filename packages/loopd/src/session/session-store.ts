@@ -1,12 +1,23 @@
 /** The folder of all sessions: made, opened, listed. */
-import { mkdir, open, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "@boxmaker/edge/log";
+import {
+  baselineFile,
+  logFile,
+  readSession,
+  SESSION_FORMAT,
+  SessionError,
+  type SessionStart,
+  sessionFolder,
+  UNFINISHED_PREFIX,
+} from "@boxmaker/edge/session-files";
 import {
   type AbsPath,
   type Baseline,
   CallId,
   canonicalJson,
+  carriedRecords,
   type Origin,
   quoteText,
   SessionId,
@@ -15,12 +26,11 @@ import {
   timestampFromMillis,
 } from "@boxmaker/proto";
 import { errnoOf } from "../errors.ts";
-import { SESSION_FORMAT } from "./baseline.ts";
-import { cutOff, highestCall, type Prefix } from "./prefix.ts";
-import { readEpoch, type SessionStart } from "./read-log.ts";
-import { Session } from "./session.ts";
-import { SessionError } from "./session-error.ts";
-import { baselineFile, epochOfLog, logFile, sessionFolder, UNFINISHED_PREFIX } from "./session-files.ts";
+import { placeSynced, syncFolder, writeSynced } from "./durable-files.ts";
+import { findPrefix, highestCall, type SessionPrefix } from "./prefix.ts";
+import { seenLabel, UNSEEN } from "./seen-label.ts";
+import { type EpochContents, Session } from "./session.ts";
+import { glance, type SessionGlance } from "./summarize.ts";
 
 /** What a new session is made of. */
 export interface NewSession {
@@ -32,25 +42,11 @@ export interface NewSession {
   readonly records?: readonly SessionRecord[];
 }
 
-async function writeSynced(path: string, text: string): Promise<void> {
-  await writeFile(path, text, { flag: "wx", flush: true });
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, "r");
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
-}
-
-/** The first turns of a session, and what a session needs that begins with them. */
-export interface SessionPrefix extends Prefix {
+/** The texts of an epoch's two files. */
+interface EpochTexts {
   readonly start: SessionStart;
-  readonly baseline: Baseline;
-  /** The last call that was sent in them; 0 where there was none. */
-  readonly call: CallId;
+  readonly baseline: string;
+  readonly log: string;
 }
 
 /** All sessions of one home. */
@@ -80,21 +76,11 @@ export class SessionStore {
   async create({ id, origin, slot, baseline, records = [] }: NewSession): Promise<Session> {
     const folder = sessionFolder(this.#folder, id);
     const unfinished = join(this.#folder, `${UNFINISHED_PREFIX}${id}-${this.#made++}`);
-    const text = `${canonicalJson(baseline)}\n`;
-    const start: SessionStart = {
-      kind: "session_start",
-      version: SESSION_FORMAT,
-      time: timestampFromMillis(this.#clock.now()),
-      epoch: 0,
-      origin,
-      slot,
-      baseline: sha256(text),
-    };
-    const lines = [start, ...records].map((record) => `${canonicalJson(record)}\n`).join("");
+    const texts = this.#compose({ epoch: 0, origin, slot }, baseline, records);
     try {
       await mkdir(unfinished, { mode: 0o700 });
-      await writeSynced(baselineFile(unfinished, 0), text);
-      await writeSynced(logFile(unfinished, 0), lines);
+      await writeSynced(baselineFile(unfinished, 0), texts.baseline);
+      await writeSynced(logFile(unfinished, 0), texts.log);
       await syncFolder(unfinished);
       // Fails where a session of this name is there, because that folder isn't empty.
       await rename(unfinished, folder);
@@ -107,61 +93,75 @@ export class SessionStore {
         throw new SessionError("exists", "the session exists already");
       throw this.#unwritable(error);
     }
-    const path = logFile(folder, 0);
     return await Session.open({
       id,
-      start,
+      start: texts.start,
       baseline,
       records,
+      end: undefined,
       nextCall: CallId.parse(highestCall(records) + 1),
-      path,
-      length: Buffer.byteLength(lines),
+      seenBefore: UNSEEN,
+      path: logFile(folder, 0),
+      length: Buffer.byteLength(texts.log),
     });
   }
 
-  /** Opens a session at its last epoch. @throws {SessionError} */
+  /** Opens a session at its last epoch, which may have ended: then the next one has to be begun. @throws {SessionError} */
   async open(id: SessionId): Promise<Session> {
     const folder = sessionFolder(this.#folder, id);
-    const epochs = await this.#epochs(folder);
+    const epochs = await readSession(folder);
     const last = epochs.at(-1);
     if (last === undefined) throw new SessionError("missing", "there is no such session");
-    let nextCall = 1;
-    for (const epoch of epochs.slice(0, -1))
-      nextCall = Math.max(nextCall, highestCall((await readEpoch(folder, epoch)).records) + 1);
-    const { start, baseline, records, length } = await readEpoch(folder, last);
-    nextCall = Math.max(nextCall, highestCall(records) + 1);
+    const calls = epochs.map(({ records }) => highestCall(records));
     return await Session.open({
+      ...last,
       id,
-      start,
-      baseline,
-      records,
-      nextCall: CallId.parse(nextCall),
-      path: logFile(folder, last),
-      length,
+      nextCall: CallId.parse(Math.max(...calls) + 1),
+      seenBefore: epochs.slice(0, -1).reduce((label, { records }) => seenLabel(records, label), UNSEEN),
+      path: logFile(folder, last.start.epoch),
     });
   }
 
   /**
-   * Reads the first `turn` turns of a session, of its last epoch.
+   * Begins the epoch after one that has ended, with what that one carries over. Complete or not at all: a loopd that is killed on the way
+   * finds the session as it was, and begins the epoch then.
+   *
+   * @throws {SessionError} `unwritable`
+   */
+  async beginEpoch(session: Session, baseline: Baseline): Promise<void> {
+    const { end, start: before } = session;
+    if (end === undefined) throw new Error("begin an epoch before the last one has ended");
+    const { origin, slot } = before;
+    const epoch = before.epoch + 1;
+    const records = carriedRecords(session.records, end.carry);
+    const { start, ...texts } = this.#compose({ epoch, origin, slot }, baseline, records);
+    const folder = sessionFolder(this.#folder, session.id);
+    const path = logFile(folder, epoch);
+    try {
+      // The log last: an epoch is there when its log is.
+      await placeSynced(baselineFile(folder, epoch), texts.baseline);
+      await placeSynced(path, texts.log);
+    } catch (error) {
+      throw this.#unwritable(error);
+    }
+    const length = Buffer.byteLength(texts.log);
+    await session.advance({ start, baseline, records, end: undefined, path, length } satisfies EpochContents);
+  }
+
+  /**
+   * Reads the first `turn` turns of a session.
    *
    * @param growing whether a turn of it is running, which may be in the middle of writing a line
    * @returns undefined where it hasn't so many turns
    * @throws {SessionError}
    */
   async prefix(id: SessionId, turn: number, growing: boolean): Promise<SessionPrefix | undefined> {
-    const folder = sessionFolder(this.#folder, id);
-    const epochs = await this.#epochs(folder);
-    const last = epochs.at(-1);
-    if (last === undefined) throw new SessionError("missing", "there is no such session");
-    const { start, baseline, records } = await readEpoch(folder, last, growing);
-    const prefix = cutOff(records, turn);
-    if (prefix === undefined) return undefined;
-    let call = highestCall(prefix.records);
-    for (const epoch of epochs.slice(0, -1)) {
-      const earlier = highestCall((await readEpoch(folder, epoch)).records);
-      if (earlier > call) call = earlier;
-    }
-    return { ...prefix, start, baseline, call };
+    return findPrefix(await readSession(sessionFolder(this.#folder, id), growing), turn);
+  }
+
+  /** What a list says about a session. Undefined where there is none, or its logs don't begin as they must. */
+  async glance(id: SessionId): Promise<SessionGlance | undefined> {
+    return await glance(sessionFolder(this.#folder, id));
   }
 
   /** The sessions' names, in no order. @throws {SessionError} `unreadable` */
@@ -175,28 +175,22 @@ export class SessionStore {
     }
   }
 
-  /** The last epoch of a session and when it was written last, in milliseconds. @throws {SessionError} */
-  async lastLog(id: SessionId): Promise<{ readonly path: string; readonly modified: number }> {
-    const folder = sessionFolder(this.#folder, id);
-    const last = (await this.#epochs(folder)).at(-1);
-    if (last === undefined) throw new SessionError("missing", "there is no such session");
-    const path = logFile(folder, last);
-    return { path, modified: (await stat(path)).mtimeMs };
-  }
-
-  /** The epochs that have a log, in rising order. */
-  async #epochs(folder: string): Promise<readonly number[]> {
-    try {
-      const names = await readdir(folder);
-      return names
-        .map(epochOfLog)
-        .filter((epoch) => epoch !== undefined)
-        .sort((a, b) => a - b);
-    } catch (error) {
-      if (errnoOf(error) === "ENOENT") return [];
-      const message = `can't read the session ${quoteText(folder)}: ${errnoOf(error)}; see docs/runbook.md#session-unreadable`;
-      throw new SessionError("unreadable", message, error);
-    }
+  #compose(
+    { epoch, origin, slot }: Pick<SessionStart, "epoch" | "origin" | "slot">,
+    baseline: Baseline,
+    records: readonly SessionRecord[],
+  ): EpochTexts {
+    const text = `${canonicalJson(baseline)}\n`;
+    const start: SessionStart = {
+      kind: "session_start",
+      version: SESSION_FORMAT,
+      time: timestampFromMillis(this.#clock.now()),
+      epoch,
+      origin,
+      slot,
+      baseline: sha256(text),
+    };
+    return { start, baseline: text, log: [start, ...records].map((record) => `${canonicalJson(record)}\n`).join("") };
   }
 
   #unwritable(error: unknown): SessionError {

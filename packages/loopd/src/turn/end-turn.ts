@@ -35,6 +35,7 @@ function findOpenTurn(records: readonly SessionRecord[]): OpenTurn | undefined {
       case "session_start":
       case "usage":
       case "cache_loss":
+      case "epoch_end":
       case undefined:
     }
   }

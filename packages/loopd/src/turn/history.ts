@@ -52,6 +52,7 @@ export class History {
       case "call_sent":
       case "usage":
       case "cache_loss":
+      case "epoch_end":
         break;
       default:
         unreachable(record);

@@ -1,16 +1,14 @@
 /** What a failed completion is to the client of a turn. */
 import { unreachable } from "@boxmaker/proto";
 import type { ModelError } from "../model/model-error.ts";
-import type { TurnOutcome } from "./turn-outcome.ts";
+import type { FailedTurn } from "./turn-outcome.ts";
 
-type Failed = Extract<TurnOutcome, { readonly kind: "failed" }>;
-
-function inference(error: ModelError, pointer: string): Failed {
+function inference(error: ModelError, pointer: string): FailedTurn {
   return { kind: "failed", code: "inference", detail: `${error.detail}; ${pointer}` };
 }
 
 /** The turn's failure: a code for programs, and one line for the owner that ends with a runbook pointer. */
-export function modelFailure(error: ModelError): Failed {
+export function modelFailure(error: ModelError): FailedTurn {
   switch (error.code) {
     case "unreachable":
       return inference(error, "see docs/runbook.md#model-unreachable");

@@ -1,36 +1,49 @@
 /** One turn: the user's text, then request, reply and tool calls, again and again, until the model answers without a call. */
 import type { Clock } from "@boxmaker/edge/log";
-import { type CallId, type SessionRecord, type TurnEvent, timestampFromMillis, type Usage } from "@boxmaker/proto";
-import type { Completion, CompletionRequest, CompletionResult, OnModelEvent } from "../model/completion.ts";
+import {
+  type CallId,
+  type EpochEnd,
+  type SessionId,
+  type SessionRecord,
+  type TurnEvent,
+  timestampFromMillis,
+  type Usage,
+} from "@boxmaker/proto";
+import type { Completion, CompletionResult } from "../model/completion.ts";
+import { seenLabel } from "../session/seen-label.ts";
 import type { Session } from "../session/session.ts";
 import { acceptCalls } from "./accept-calls.ts";
 import { findCacheLoss } from "./cache-loss.ts";
+import { changeEpoch, type EpochPort, hasText } from "./change-epoch.ts";
+import { isNearlyFull } from "./context-room.ts";
 import { endTurn } from "./end-turn.ts";
 import { History } from "./history.ts";
 import { modelFailure } from "./model-failure.ts";
+import type { ModelPort } from "./model-port.ts";
 import { RepeatedCalls } from "./repeated-calls.ts";
 import { runCalls } from "./run-calls.ts";
 import { Seen } from "./seen.ts";
 import type { ToolPort } from "./tool-port.ts";
-import { addUsage, type TurnOutcome } from "./turn-outcome.ts";
-
-/** Where replies come from. */
-export interface ModelPort {
-  complete(request: CompletionRequest, onEvent: OnModelEvent, signal: AbortSignal): Promise<CompletionResult>;
-}
+import { addUsage, type FailedTurn, type TurnOutcome } from "./turn-outcome.ts";
 
 export interface TurnLimits {
   readonly iterations: number;
   readonly calls: number;
   readonly result_bytes: number;
   readonly cache_tolerance: number;
+  /** Tokens of the context that are kept free for a reply. */
+  readonly context_reserve: number;
+  readonly summary_bytes: number;
 }
 
 export interface TurnDependencies {
   readonly model: ModelPort;
   readonly port: ToolPort;
+  readonly epochs: EpochPort;
   readonly clock: Clock;
   readonly limits: TurnLimits;
+  /** Told when room couldn't be made and the turn goes on without: one printable line. Must not throw. */
+  readonly onNoRoom: (session: SessionId, why: string) => void;
 }
 
 export interface TurnRequest {
@@ -47,18 +60,20 @@ const CANCELLED: TurnOutcome = { kind: "failed", code: "cancelled", detail: "the
 class Turn {
   readonly #dependencies: TurnDependencies;
   readonly #request: TurnRequest;
-  readonly #history: History;
+  #history: History;
   readonly #seen: Seen;
   readonly #turn: CallId;
   readonly #repeated = new RepeatedCalls();
   #usage: Usage | undefined;
+  /** Why the last summary wasn't made; it isn't asked for again unless there is no other way. */
+  #noRoom: FailedTurn | undefined;
 
   constructor(dependencies: TurnDependencies, request: TurnRequest) {
     this.#dependencies = dependencies;
     this.#request = request;
     const { baseline, records } = request.session;
     this.#history = new History(baseline, records);
-    this.#seen = new Seen(records);
+    this.#seen = new Seen(seenLabel(records, request.session.seenBefore));
     this.#turn = request.session.nextCall;
   }
 
@@ -68,7 +83,8 @@ class Turn {
     await endTurn(session, "loopd ended in mid-turn", (record) => this.#history.add(record));
     await this.#append({ kind: "user", time: timestampFromMillis(clock.now()), text });
     const outcome = await this.#iterate();
-    if (outcome.kind === "failed")
+    // An epoch that has ended and isn't followed yet hands the open turn on; it is ended there.
+    if (outcome.kind === "failed" && session.end === undefined)
       await endTurn(session, `${outcome.code}: ${outcome.detail}`, (record) => this.#history.add(record));
     return outcome;
   }
@@ -78,7 +94,7 @@ class Turn {
     for (let iteration = 0; iteration < limits.iterations; iteration++) {
       if (this.#request.signal.aborted) return CANCELLED;
       const result = await this.#complete();
-      if (result.kind === "failed") return modelFailure(result.error);
+      if (result.kind === "failed") return result;
       const outcome = await this.#take(result.completion);
       if (outcome !== undefined) return outcome;
     }
@@ -86,11 +102,56 @@ class Turn {
     return { kind: "failed", code: "turn_limit", detail };
   }
 
-  async #complete(): Promise<CompletionResult> {
+  /** The next reply, with room made for it where there is too little. */
+  async #complete(): Promise<Extract<CompletionResult, { readonly kind: "completed" }> | FailedTurn> {
+    const failure = await this.#makeRoomAhead();
+    if (failure !== undefined) return failure;
     const { session, emit, signal } = this.#request;
-    const { messages } = this.#history;
-    const request = { messages, tools: session.baseline.tools, slot: session.start.slot };
-    return await this.#dependencies.model.complete(request, emit, signal);
+    for (;;) {
+      const request = { messages: this.#history.messages, tools: session.baseline.tools, slot: session.start.slot };
+      const result = await this.#dependencies.model.complete(request, emit, signal);
+      if (result.kind === "completed") return result;
+      if (result.error.code !== "context_full") return modelFailure(result.error);
+      const carry = this.#carry();
+      if (carry === undefined) return modelFailure(result.error);
+      const noRoom = this.#noRoom ?? (await this.#changeEpoch(carry));
+      if (noRoom !== undefined) return noRoom;
+    }
+  }
+
+  /** Begins an epoch before a request that would leave too little room for its reply. Fails only where the turn can't go on. */
+  async #makeRoomAhead(): Promise<FailedTurn | undefined> {
+    const { model, limits, onNoRoom } = this.#dependencies;
+    const { session, signal } = this.#request;
+    if (this.#noRoom !== undefined || this.#carry() !== "turn") return undefined;
+    const context = await model.contextTokens(signal);
+    if (context === null || !isNearlyFull(session.records, context, limits.context_reserve)) return undefined;
+    const failure = await this.#changeEpoch("turn");
+    if (failure === undefined) return undefined;
+    // Without a summary it may still fit. Ended and not begun, or cancelled, nothing goes on.
+    if (session.end !== undefined || signal.aborted) return failure;
+    onNoRoom(session.id, failure.detail);
+    this.#noRoom = failure;
+    return undefined;
+  }
+
+  /** What the next epoch would begin with; undefined where there is nothing left that could be summed up. */
+  #carry(): EpochEnd["carry"] | undefined {
+    const { records } = this.#request.session;
+    const message = records.findLastIndex(({ kind }) => kind === "user");
+    if (hasText(records.slice(0, message))) return "turn";
+    return hasText(records.slice(message + 1)) ? "message" : undefined;
+  }
+
+  async #changeEpoch(carry: EpochEnd["carry"]): Promise<FailedTurn | undefined> {
+    const { model, epochs, limits } = this.#dependencies;
+    const { session, emit, signal } = this.#request;
+    const context = { model, session, emit, signal, maxBytes: limits.summary_bytes };
+    const change = await changeEpoch(context, epochs, carry);
+    if (change.kind === "failed") return change;
+    this.#usage = this.#usage === undefined ? change.end.usage : addUsage(this.#usage, change.end.usage);
+    this.#history = new History(session.baseline, session.records);
+    return undefined;
   }
 
   /** Records a reply and runs its calls. Returns how the turn ended, if it did. */

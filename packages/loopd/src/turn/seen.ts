@@ -1,16 +1,14 @@
 /** What a session has seen, from the results that it was given: for the owner's eyes; brokerd keeps the state that decides. */
-import { type DataClass, isAbove, joinLabel, type Label, type SessionRecord, type TurnEvent } from "@boxmaker/proto";
+import { type DataClass, isAbove, joinLabel, type Label, type TurnEvent } from "@boxmaker/proto";
 
 type TaintEvent = Extract<TurnEvent, { readonly event: "taint" }>;
 
 /** Rises with each result, never falls. */
 export class Seen {
-  #label: Label = { taint: "public", untrusted: false };
+  #label: Label;
 
-  constructor(records: readonly SessionRecord[]) {
-    for (const record of records) {
-      if (record.kind === "tool_result" && record.class !== null) this.add(record.tool, record.class, record.untrusted === true);
-    }
+  constructor(label: Label) {
+    this.#label = label;
   }
 
   /** Takes a result; returns the event to say where it raised what was seen so far. */

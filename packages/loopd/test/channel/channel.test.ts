@@ -141,12 +141,6 @@ test("a kind of another socket is forbidden and logged, what can't be read is re
   assert.equal(unreadable?.[1].kind === "error" && unreadable[1].body.code, "bad_frame");
 });
 
-test("compact says that it is not built yet", async () => {
-  await using loop = await TestLoop.start({ model: { script: [] } });
-  const answer = await loop.client.ask("compact", { session: "s1" });
-  assert.deepEqual(answer, { kind: "error", body: { code: "internal", detail: "not built yet" } });
-});
-
 test("a message that is empty or longer than the limit is refused, and no session is made", async () => {
   await using loop = await TestLoop.start({ model: { script: [] }, toml: "[limits]\nmessage_bytes = 10\n" });
   assert.equal(codeOf(await loop.client.turn("s1", " \n")), "bad_message");

@@ -3,9 +3,9 @@ import { appendFile, mkdir, readdir, readFile, writeFile } from "node:fs/promise
 import { test } from "node:test";
 import { reply } from "@boxmaker/demo-model";
 import { systemClock } from "@boxmaker/edge/log";
+import { SessionError } from "@boxmaker/edge/session-files";
 import { AbsPath, CallId, SessionId, ZERO_HASH } from "@boxmaker/proto";
 import { Session } from "../../src/session/session.ts";
-import { SessionError } from "../../src/session/session-error.ts";
 import { SessionStore } from "../../src/session/session-store.ts";
 import { TestHome } from "../support/home.ts";
 import { codeOf, contentOf } from "../support/loop-client.ts";
@@ -72,6 +72,8 @@ test("what a killed loopd left half made is removed at start, and nothing else",
 
 const LOG = "sessions/s1/0.jsonl";
 const RECORD = '{"kind":"cancelled","reason":"x"}\n';
+const EPOCH_END =
+  '{"kind":"epoch_end","carry":"nothing","shortened":null,"summary":"x","usage":{"prompt":1,"completion":1,"cached":null}}\n';
 const DAMAGES: readonly (readonly [what: string, line: number, damage: (text: string) => string | Buffer])[] = [
   ["a torn last line", 3, (text) => `${text}${RECORD}${RECORD.slice(0, 10)}`],
   ["a whole last line without its end", 3, (text) => `${text}${RECORD}${RECORD.slice(0, -1)}`],
@@ -85,6 +87,7 @@ const DAMAGES: readonly (readonly [what: string, line: number, damage: (text: st
   ["nothing", 1, () => ""],
   ["bytes that aren't UTF-8", 2, (text) => Buffer.concat([Buffer.from(text), Buffer.from([0xff, 0x0a])])],
   ["a version from the future", 1, (text) => text.replace('"version":1', '"version":2')],
+  ["a record after the end of its epoch", 3, (text) => `${text}${EPOCH_END}${RECORD}`],
   ["another epoch's start", 1, (text) => text.replace('"epoch":0', '"epoch":1')],
   [
     "another baseline's hash",
@@ -141,8 +144,15 @@ test("an append that the disk refuses is unwritable, isn't remembered, and the s
     origin: "terminal",
     slot: 0,
   } as const;
-  const contents = { id: ID, start: { ...start, baseline: ZERO_HASH } as never, baseline: NEW.baseline, records: [] };
-  await using session = await Session.open({ ...contents, nextCall: CallId.parse(1), path: "/dev/full", length: 0 });
+  const contents = {
+    id: ID,
+    start: { ...start, baseline: ZERO_HASH } as never,
+    baseline: NEW.baseline,
+    records: [],
+    end: undefined,
+  };
+  const seenBefore = { taint: "public", untrusted: false } as const;
+  await using session = await Session.open({ ...contents, seenBefore, nextCall: CallId.parse(1), path: "/dev/full", length: 0 });
   for (let attempt = 0; attempt < 2; attempt++) {
     await assert.rejects(session.append({ kind: "cancelled", reason: "x" }), {
       fault: "unwritable",

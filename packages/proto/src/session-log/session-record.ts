@@ -55,6 +55,19 @@ export const CacheLossRecord = record("cache_loss", { expected: SafeInteger, cac
 /** The turn ended without an answer: why, in one fixed or escaped line. */
 export const CancelledRecord = record("cancelled", { reason: z.string() });
 
+/**
+ * Always the last line of an epoch that has ended. `carry` says what the next one begins with besides the summary: the records of the
+ * last turn, which goes on there; that turn's message alone, where the summary has the rest; or nothing, between two turns. `shortened`
+ * is the length in bytes that each text was cut to when the model was asked, null where it was asked with the whole conversation.
+ */
+export const EpochEnd = record("epoch_end", {
+  carry: z.enum(["turn", "message", "nothing"]),
+  shortened: SafeInteger.nullable(),
+  summary: z.string(),
+  usage: Usage,
+});
+export type EpochEnd = z.infer<typeof EpochEnd>;
+
 export const SessionRecord = z.discriminatedUnion("kind", [
   SessionStart,
   UserRecord,
@@ -64,6 +77,7 @@ export const SessionRecord = z.discriminatedUnion("kind", [
   UsageRecord,
   CacheLossRecord,
   CancelledRecord,
+  EpochEnd,
 ]);
 export type SessionRecord = z.infer<typeof SessionRecord>;
 

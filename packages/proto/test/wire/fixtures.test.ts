@@ -103,7 +103,10 @@ const MEMBERS: Readonly<Record<string, Readonly<Record<string, readonly string[]
     "event.answer": ["approved", "refused", "expired", "gone"],
     "event.arguments.form": ["typed", "unread"],
   },
-  SessionRecord: { kind: ["session_start", "user", "assistant", "call_sent", "tool_result", "usage", "cache_loss", "cancelled"] },
+  SessionRecord: {
+    kind: ["session_start", "user", "assistant", "call_sent", "tool_result", "usage", "cache_loss", "cancelled", "epoch_end"],
+    carry: ["turn", "message", "nothing"],
+  },
   Baseline: {},
 };
 

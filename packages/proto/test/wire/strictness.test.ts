@@ -42,6 +42,7 @@ const EXEMPT: Readonly<Record<string, readonly string[]>> = {
     "SessionRecord: wrong string content",
     "SessionRecord: wrong string reason",
     "SessionRecord: wrong string reasoning",
+    "SessionRecord: wrong string summary",
     "SessionRecord: wrong string text",
     "SessionRecord: wrong string tool_calls[].arguments",
   ],

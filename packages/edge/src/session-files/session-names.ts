@@ -1,11 +1,11 @@
 /** Where a session lies on disk. */
 import { join } from "node:path";
-import type { AbsPath, SessionId } from "@boxmaker/proto";
+import type { SessionId } from "@boxmaker/proto";
 
-/** Folders whose names begin so are sessions that were never finished being made. */
+/** Names that begin so are of what was never finished being made. */
 export const UNFINISHED_PREFIX = ".new-";
 
-export function sessionFolder(sessions: AbsPath, session: SessionId): string {
+export function sessionFolder(sessions: string, session: SessionId): string {
   return join(sessions, session);
 }
 
