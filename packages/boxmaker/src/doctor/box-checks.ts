@@ -5,7 +5,7 @@ import { parseToml } from "@boxmaker/edge/toml";
 import { decodeUtf8, quoteText } from "@boxmaker/proto";
 import { z } from "zod";
 import { checkImage } from "../image/check-image.ts";
-import { findServer } from "../model/find-server.ts";
+import { findServer, type Search } from "../model/find-server.ts";
 import { terminalProgram } from "../roles/role-program.ts";
 import { attackSandbox } from "./attack-checks.ts";
 import type { Check } from "./check.ts";
@@ -141,10 +141,21 @@ export async function checkAudit({ home, audit }: BoxPlaces, stop: AbortSignal):
   return status === 0 ? { name, result: "ok", text: line } : { name, result: "failed", text: lastError || line };
 }
 
+/** What a box does without, by what the server is; nothing with a llama-server of one model. */
+const MISSING = {
+  "llama-server": "",
+  router:
+    ", a llama-server's router: it is used as a server without slots, and may unload a model under a session; see docs/runbook.md#model-server-settings",
+  openai:
+    ", a server without slots: it doesn't keep a session's cache for it, say what its cache spared, or end a thought when asked; see docs/model-servers.md",
+} as const;
+
 /** A model server at the usual ports of this machine. */
-export async function checkModel(): Promise<Check> {
-  const found = await findServer();
-  if (found !== undefined) return { name: "model", result: "ok", text: `${found.url} offers ${quoteText(found.model)}` };
-  const text = "no server answers at the usual ports of this machine; see docs/runbook.md#model-server-not-found";
+export async function checkModel(search: Search = {}): Promise<Check> {
+  const found = await findServer(search);
+  if (found !== undefined)
+    return { name: "model", result: "ok", text: `${found.url} offers ${quoteText(found.model)}${MISSING[found.kind]}` };
+  const text =
+    "no server of yours or root's answers at the usual ports of this machine; see docs/runbook.md#model-server-not-found";
   return { name: "model", result: "skipped", text };
 }

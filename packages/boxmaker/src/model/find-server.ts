@@ -1,12 +1,22 @@
 /** Looks for a model server at the ports where the usual ones listen. */
-import { readForeignJson } from "@boxmaker/proto";
+import { type JsonReading, readForeignJson } from "@boxmaker/proto";
 import { z } from "zod";
 import { type Listener, readListeners } from "./listeners.ts";
+
+/** What a server is: one with slots, a llama-server's router, or one that only speaks the common API. */
+export type FoundKind = "llama-server" | "router" | "openai";
 
 /** A server that answered. `model` is the first that it offers. */
 export interface FoundServer {
   readonly url: string;
   readonly model: string;
+  readonly kind: FoundKind;
+}
+
+/** Where to look, and who listens there; tests name their own. */
+export interface Search {
+  readonly ports?: readonly number[];
+  readonly listeners?: readonly Listener[];
 }
 
 /** llama-server (two defaults, by version), Ollama, LM Studio, vLLM. */
@@ -28,15 +38,48 @@ export function baseAddress(text: string): string | undefined {
   return `${username}${password}${search}${hash}` === "" ? origin : undefined;
 }
 
+/** What only llama-server says about itself, alone and as a router. */
+const Props = z.union([
+  z.looseObject({ total_slots: z.number() }).transform(() => "llama-server" as const),
+  z.looseObject({ role: z.literal("router") }).transform(() => "router" as const),
+]);
+
+interface Answer {
+  readonly ok: boolean;
+  readonly json: JsonReading;
+}
+
+/** One small question. @throws whatever keeps the answer from coming, or from being small */
+async function ask(url: string, path: string): Promise<Answer> {
+  const response = await fetch(new URL(path, url), { signal: AbortSignal.timeout(PROBE_MS), redirect: "error" });
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of response.body ?? []) {
+    bytes += piece.length;
+    if (bytes > MAX_ANSWER) throw new RangeError("the answer is too large");
+    pieces.push(piece);
+  }
+  return { ok: response.ok, json: readForeignJson(Buffer.concat(pieces).toString("utf8")) };
+}
+
+async function kindOf(url: string): Promise<FoundKind> {
+  try {
+    // A question to a router mustn't make it load a model: that could end another one that is streaming.
+    const { ok, json } = await ask(url, "/props?autoload=false");
+    const props = ok && json.kind === "value" ? Props.safeParse(json.value) : undefined;
+    return props?.success === true ? props.data : "openai";
+  } catch {
+    // It has answered the common question, so that is what it can.
+    return "openai";
+  }
+}
+
 /** Asks a server which models it has. `undefined` where it isn't an OpenAI-compatible server or doesn't answer in time. */
 export async function probeServer(url: string): Promise<FoundServer | undefined> {
   try {
-    const response = await fetch(new URL("/v1/models", url), { signal: AbortSignal.timeout(PROBE_MS), redirect: "error" });
-    const text = await response.text();
-    if (!response.ok || text.length > MAX_ANSWER) return undefined;
-    const reading = readForeignJson(text);
-    const list = reading.kind === "value" ? ModelList.safeParse(reading.value) : undefined;
-    return list?.success === true ? { url, model: list.data.data[0].id } : undefined;
+    const { ok, json } = await ask(url, "/v1/models");
+    const list = ok && json.kind === "value" ? ModelList.safeParse(json.value) : undefined;
+    return list?.success === true ? { url, model: list.data.data[0].id, kind: await kindOf(url) } : undefined;
   } catch {
     // Not a server of this kind: the next port is tried.
     return undefined;
@@ -44,13 +87,15 @@ export async function probeServer(url: string): Promise<FoundServer | undefined>
 }
 
 /**
- * The first usual loopback port where a model server answers. A listener that belongs to neither this user nor root is passed over:
- * the owner must name it.
+ * The first usual loopback port where a model server answers. A port is passed over where anything that listens on it belongs to
+ * neither this user nor root: which of them gets a connection isn't ours to say, and the owner must name such a server.
  */
-export async function findServer(listeners?: readonly Listener[]): Promise<FoundServer | undefined> {
+export async function findServer({ ports = USUAL_PORTS, listeners }: Search = {}): Promise<FoundServer | undefined> {
   const known = listeners ?? (await readListeners());
-  const ours = new Set(known.filter(({ uid }) => uid === 0 || uid === process.getuid?.()).map(({ port }) => port));
-  for (const port of USUAL_PORTS.filter((usual) => ours.has(usual))) {
+  const isOurs = ({ uid }: Listener): boolean => uid === 0 || uid === process.getuid?.();
+  for (const port of ports) {
+    const there = known.filter((listener) => listener.port === port);
+    if (there.length === 0 || !there.every(isOurs)) continue;
     const found = await probeServer(`http://127.0.0.1:${port}`);
     if (found !== undefined) return found;
   }

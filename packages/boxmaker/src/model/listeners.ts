@@ -9,7 +9,8 @@ export interface Listener {
 
 /** The kernel's state number for a listening socket (proc_pid_net(5), include/net/tcp_states.h). */
 const LISTEN = "0A";
-const LOCAL = /^(?:0100007F|00000000|0{32}|0{24}01000000):([0-9A-F]{4})$/u;
+/** 127.0.0.1 and every address, of IPv4, of IPv6, and of IPv4 in IPv6. */
+const LOCAL = /^(?:0100007F|00000000|0{32}|0{24}01000000|0{16}FFFF0000(?:0100007F|00000000)):([0-9A-F]{4})$/u;
 
 /** The listeners of a `/proc/net/tcp` or `tcp6` table that loopback connections reach. */
 export function parseListeners(table: string): readonly Listener[] {

@@ -1,29 +1,36 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { createServer, type RequestListener } from "node:http";
 import { test } from "node:test";
+import { type CannedAnswer, type ModelServerOptions, startModelServer } from "@boxmaker/demo-model";
+import { checkModel } from "../../src/doctor/box-checks.ts";
 import { baseAddress, findServer, probeServer } from "../../src/model/find-server.ts";
 import { parseListeners } from "../../src/model/listeners.ts";
 
-/** What `probeServer` makes of a server that answers like this. */
-async function probe(answer: RequestListener): Promise<Awaited<ReturnType<typeof probeServer>>> {
-  const server = createServer(answer);
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new TypeError("expected a TCP address");
-  try {
-    const found = await probeServer(`http://127.0.0.1:${address.port}`);
-    return found === undefined ? undefined : { ...found, url: "" };
-  } finally {
-    server.closeAllConnections();
-    server.close();
-  }
+/** What `probeServer` makes of a server like this, without its address. */
+async function probe(options: Partial<ModelServerOptions>): Promise<Awaited<ReturnType<typeof probeServer>>> {
+  await using server = await startModelServer({ script: [], ...options });
+  const found = await probeServer(server.url);
+  assert.deepEqual(server.violations, []);
+  return found === undefined ? undefined : { ...found, url: "" };
+}
+
+/** A server that answers the question for its models like this. */
+function listing(answer: CannedAnswer): Partial<ModelServerOptions> {
+  return { routes: (route) => (route === "GET /v1/models" ? answer : undefined), flavour: "openai" };
 }
 
 test("probeServer() takes the first model of an OpenAI-compatible server, whatever else it says", async () => {
   const list = { object: "list", data: [{ id: "qwen", meta: { n_params: 1.5 } }, { id: "other" }] };
-  assert.deepEqual(await probe((_request, response) => response.end(JSON.stringify(list))), { url: "", model: "qwen" });
+  const found = await probe(listing({ status: 200, body: JSON.stringify(list) }));
+  assert.deepEqual(found, { url: "", model: "qwen", kind: "openai" });
+});
+
+test("probeServer() tells a llama-server, and its router without making that load a model, from other servers", async () => {
+  assert.equal((await probe({}))?.kind, "llama-server");
+  assert.equal((await probe({ flavour: "openai" }))?.kind, "openai");
+  for (const router of ["loaded", "unloaded"] as const) assert.equal((await probe({ router }))?.kind, "router");
+  for (const answer of ["hang-up", { status: 200, body: "{}" }, { status: 500, body: "x" }] as const) {
+    assert.equal((await probe({ routes: (route) => (route.startsWith("GET /props") ? answer : undefined) }))?.kind, "openai");
+  }
 });
 
 test("probeServer() doesn't take what is no model server", async () => {
@@ -35,22 +42,35 @@ test("probeServer() doesn't take what is no model server", async () => {
     '{"data":{"id":"x"}}',
     `{"data":[{"id":"${"x".repeat(2_000_000)}"}]}`,
   ];
-  for (const body of bodies) assert.equal(await probe((_request, response) => response.end(body)), undefined, body.slice(0, 20));
-  assert.equal(
-    await probe((_request, response) => {
-      response.statusCode = 404;
-      response.end('{"data":[{"id":"x"}]}');
-    }),
-    undefined,
-  );
-  assert.equal(await probe((request) => request.socket.destroy()), undefined);
-  assert.equal(await probe((_request, response) => response.writeHead(302, { location: "http://127.0.0.1:1/" }).end()), undefined);
+  for (const body of bodies) assert.equal(await probe(listing({ status: 200, body })), undefined, body.slice(0, 20));
+  assert.equal(await probe(listing({ status: 404, body: '{"data":[{"id":"x"}]}' })), undefined);
+  assert.equal(await probe(listing("hang-up")), undefined);
+  assert.equal(await probe(listing({ status: 302, body: "", headers: { location: "http://127.0.0.1:1/" } })), undefined);
 });
 
-test("findServer() asks no listener that belongs to another user", async () => {
+test("findServer() asks no server at a port where anything belongs to another user", async () => {
   const stranger = (process.getuid?.() ?? 0) + 12_345;
-  assert.equal(await findServer([{ port: 8080, uid: stranger }]), undefined);
-  assert.equal(await findServer([]), undefined);
+  await using server = await startModelServer({ script: [] });
+  const port = Number(new URL(server.url).port);
+  const ours = { port, uid: process.getuid?.() ?? 0 };
+  assert.equal(await findServer({ ports: [port], listeners: [{ port, uid: stranger }] }), undefined);
+  assert.equal(await findServer({ ports: [port], listeners: [ours, { port, uid: stranger }] }), undefined);
+  assert.equal(await findServer({ ports: [port], listeners: [] }), undefined);
+  assert.deepEqual(server.seen, []);
+  assert.equal((await findServer({ ports: [port], listeners: [ours, { port, uid: 0 }] }))?.url, server.url);
+});
+
+test("doctor says what a box does without at a server that isn't a llama-server of one model", async () => {
+  for (const [options, said] of [
+    [{}, /^http:\/\/127\.0\.0\.1:[0-9]+ offers "scripted"$/u],
+    [{ flavour: "openai" }, /a server without slots: it doesn't keep .*; see docs\/model-servers\.md$/u],
+    [{ router: "loaded" }, /a llama-server's router: .*; see docs\/runbook\.md#model-server-settings$/u],
+  ] as const) {
+    await using server = await startModelServer({ script: [], ...options });
+    const check = await checkModel({ ports: [Number(new URL(server.url).port)] });
+    assert.equal(check.result, "ok");
+    assert.match(check.text, said);
+  }
 });
 
 test("parseListeners() finds what listens on loopback, with its user, in both tables", () => {
@@ -67,10 +87,13 @@ test("parseListeners() finds what listens on loopback, with its user, in both ta
   const table6 = `  sl  local_address
    0: 00000000000000000000000001000000:1F90 00000000000000000000000000000000:0000 0A 0:0 00:0 0 1000 0 1
    1: 00000000000000000000000000000000:0050 00000000000000000000000000000000:0000 0A 0:0 00:0 0 0 0 1
+   2: 0000000000000000FFFF00000100007F:0051 00000000000000000000000000000000:0000 0A 0:0 00:0 0 7 0 1
+   3: 0000000000000000FFFF00000A00007F:0052 00000000000000000000000000000000:0000 0A 0:0 00:0 0 7 0 1
 `;
   assert.deepEqual(parseListeners(table6), [
     { port: 8080, uid: 1000 },
     { port: 80, uid: 0 },
+    { port: 81, uid: 7 },
   ]);
   assert.deepEqual(parseListeners(""), []);
 });
