@@ -35,7 +35,15 @@ export class LoopClient {
   }
 
   async turn(session: string, text: string, options: TurnOptions = {}): Promise<TurnReport> {
-    const message = LoopRequest.parse({ kind: "turn", body: { session, resume: options.resume ?? false, text } });
+    return await this.#follow({ kind: "turn", body: { session, resume: options.resume ?? false, text } }, options);
+  }
+
+  async compact(session: string, options: TurnOptions = {}): Promise<TurnReport> {
+    return await this.#follow({ kind: "compact", body: { session } }, options);
+  }
+
+  async #follow(request: object, options: TurnOptions): Promise<TurnReport> {
+    const message = LoopRequest.parse(request);
     const deadline = AbortSignal.timeout(DEADLINE_MS);
     const signal = options.signal === undefined ? deadline : AbortSignal.any([deadline, options.signal]);
     const events: TurnEvent[] = [];

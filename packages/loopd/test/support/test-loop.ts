@@ -85,8 +85,8 @@ export class TestLoop implements AsyncDisposable {
   }
 
   /** The records of a session, as they are on disk. */
-  async records(session: string): Promise<readonly SessionRecord[]> {
-    const text = await readFile(this.home.at(`sessions/${session}/0.jsonl`), "utf8");
+  async records(session: string, epoch = 0): Promise<readonly SessionRecord[]> {
+    const text = await readFile(this.home.at(`sessions/${session}/${epoch}.jsonl`), "utf8");
     return text
       .split("\n")
       .slice(0, -1)
