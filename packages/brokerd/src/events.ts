@@ -6,6 +6,7 @@ import {
   type AuditSeq,
   type CallId,
   type DenialReason,
+  type GatewayUser,
   type GrantProblem,
   type Hash32,
   type Origin,
@@ -18,7 +19,7 @@ import {
 } from "@boxmaker/proto";
 
 /** Which socket a connection came from. */
-export type SocketName = "broker" | "broker-mcp" | "admin";
+export type SocketName = "broker" | "broker-mcp" | "admin" | "approval";
 
 /** What {@link Events} has seen since the start. */
 export type Activity = Pick<StatusReport["body"], "calls" | "errors" | "last_error">;
@@ -80,6 +81,11 @@ export class Events {
 
   approvalEnded(id: ApprovalId, answer: string, by: string): void {
     this.#log.info("approval-ended", { approval: id, answer, by });
+  }
+
+  /** Whom a gateway names; what comes of it is said when the ask ends. */
+  gatewayAnswers(id: ApprovalId, answer: "approve" | "refuse", { id: user, name }: GatewayUser): void {
+    this.#log.info("gateway-answers", { approval: id, answer, user, name });
   }
 
   approvalChanged(id: ApprovalId): void {

@@ -28,6 +28,7 @@ import { openRuntime } from "./runner/open-runtime.ts";
 import type { RunnerConfig } from "./runner/runner-config.ts";
 import type { Runtime } from "./runner/runtime.ts";
 import { adminSocket } from "./socket/admin-socket.ts";
+import { approvalSocket } from "./socket/approval-socket.ts";
 import { brokerSocket } from "./socket/broker-socket.ts";
 import { Connections } from "./socket/connections.ts";
 import { DescriptorRoom } from "./socket/descriptor-limit.ts";
@@ -189,6 +190,9 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
       (served) => () => serveSocket(served, limits, events, connections),
     ),
     () => serveSocket(admin, limits, events, connections),
+    ...(sockets.approval === null ? [] : [approvalSocket({ path: sockets.approval, approvals, table, events, connections })]).map(
+      (served) => () => serveSocket(served, limits, events, connections),
+    ),
   ];
   for (const listen of listenings) {
     const listening = await listen();

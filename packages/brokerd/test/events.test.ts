@@ -47,6 +47,7 @@ test("every event is one line that begins with the time, whatever a tool, a peer
     () => events.ran(seq, HOSTILE, 1),
     () => events.runFailed(seq, HOSTILE, HOSTILE),
     () => events.approvalEnded(id, HOSTILE, HOSTILE),
+    () => events.gatewayAnswers(id, "approve", { id: HOSTILE, name: HOSTILE }),
     () => events.approvalChanged(id),
     () => events.sessionGrant(session, HOSTILE),
     () => events.sessionGrantEnded(HOSTILE, HOSTILE),

@@ -77,6 +77,7 @@ export {
   type StatusReport,
 } from "./wire/admin-messages.ts";
 export { AnyRequest } from "./wire/any-request.ts";
+export { ApprovalAnswer, ApprovalRequest, GatewayUser } from "./wire/approval-messages.ts";
 export { BrokerAnswer, BrokerRequest, ToolOutcome } from "./wire/broker-messages.ts";
 export { DENIAL_SENTENCES, DenialReason } from "./wire/denial-reason.ts";
 export { type AnyMessage, type Decoded, decodeMessage, type Envelope, encodeMessage, WIRE_VERSION } from "./wire/envelope.ts";

@@ -24,8 +24,8 @@ export interface PendingAsk<T> {
 
 export type ApprovalChange = "pending" | "approved" | "refused" | "expired" | "gone";
 
-/** Told of each change, in order. Must not throw. */
-export type ApprovalListener = (approval: ApprovalId, change: ApprovalChange) => void;
+/** Told of each change, in order, with the ask as it is then, or was when it was taken. Must not throw. */
+export type ApprovalListener = (changed: Pick<PendingAsk<never>, "id" | "ask">, change: ApprovalChange) => void;
 
 export class ApprovalTable<T> implements AskRoom {
   readonly #entries = new Map<ApprovalId, PendingAsk<T>>();
@@ -66,7 +66,7 @@ export class ApprovalTable<T> implements AskRoom {
   add(entry: PendingAsk<T>): void {
     if (this.#entries.has(entry.id)) throw new Error("expected an approval id that is not in use");
     this.#entries.set(entry.id, entry);
-    this.#tell(entry.id, "pending");
+    this.#tell(entry, "pending");
   }
 
   /** Looks without taking. `undefined` where it has expired, though nobody has come to say so. */
@@ -85,7 +85,7 @@ export class ApprovalTable<T> implements AskRoom {
     if (entry === undefined) return undefined;
     this.#entries.delete(id);
     if (change === "refused") this.#countRefused(entry);
-    this.#tell(id, change);
+    this.#tell(entry, change);
     return entry;
   }
 
@@ -94,9 +94,10 @@ export class ApprovalTable<T> implements AskRoom {
     const entry = this.#entries.get(id);
     if (entry === undefined) return;
     const expiresAt = Math.min(entry.expiresAt, ask.expires ?? Number.POSITIVE_INFINITY);
-    this.#entries.set(id, { ...entry, ask, expiresAt });
+    const newer = { ...entry, ask, expiresAt };
+    this.#entries.set(id, newer);
     // Who shows it has to look again.
-    this.#tell(id, "pending");
+    this.#tell(newer, "pending");
   }
 
   /** All asks that can still be answered, oldest first. */
@@ -139,7 +140,7 @@ export class ApprovalTable<T> implements AskRoom {
     return Math.min(expiresAt - this.#clock.now(), deadline - this.#clock.monotonic());
   }
 
-  #tell(id: ApprovalId, change: ApprovalChange): void {
-    for (const listener of this.#listeners) listener(id, change);
+  #tell({ id, ask }: PendingAsk<T>, change: ApprovalChange): void {
+    for (const listener of this.#listeners) listener({ id, ask }, change);
   }
 }

@@ -8,6 +8,7 @@ import {
   type AskBlock,
   canonicalJson,
   type ErrorCode,
+  type ErrorMessage,
   type Hash32,
   timestampFromMillis,
   unreachable,
@@ -41,7 +42,10 @@ const OWNER = { by: "bxctl", user: null } as const;
 /** Who may answer, as the socket says that it came in on. */
 export type Approver = Answerer & { readonly by: "bxctl" | "gateway" };
 
-function error(code: ErrorCode, detail: string): AdminAnswer {
+/** What both of the sockets of approvers may be answered. */
+export type ApproverAnswer = Extract<AdminAnswer, { kind: "approval_list" | "approval_block" | "approve_result" | "ok" | "error" }>;
+
+function error(code: ErrorCode, detail: string): ErrorMessage {
   return { kind: "error", body: { code, detail } };
 }
 
@@ -62,8 +66,10 @@ export class Approvals {
     this.#events = events;
   }
 
-  list(): AdminAnswer {
-    const approvals = this.#table.list().map(({ id, session, ask, expiresAt }) => ({
+  /** @param seenBy whose asks alone are listed; all of them unless given */
+  list(seenBy?: Approver["by"]): ApproverAnswer {
+    const seen = this.#table.list().filter(({ ask }) => seenBy === undefined || ask.approvers.includes(seenBy));
+    const approvals = seen.map(({ id, session, ask, expiresAt }) => ({
       approval: id,
       session,
       tool: ask.request.tool,
@@ -73,9 +79,11 @@ export class Approvals {
     return { kind: "approval_list", body: { approvals } };
   }
 
-  show(id: ApprovalId): AdminAnswer {
+  /** @param seenBy who has to be let answer it; anybody unless given */
+  show(id: ApprovalId, seenBy?: Approver["by"]): ApproverAnswer {
     const entry = this.#table.get(id);
     if (entry === undefined) return NO_SUCH_APPROVAL;
+    if (seenBy !== undefined && !entry.ask.approvers.includes(seenBy)) return NOT_AN_APPROVER;
     const { ask, expiresAt } = entry;
     return {
       kind: "approval_block",
@@ -84,7 +92,7 @@ export class Approvals {
   }
 
   /** Approves what was shown under `digest`. The decision is taken again now; what would have another effect now doesn't run. */
-  async approve(id: ApprovalId, digest: Hash32, who: Approver): Promise<AdminAnswer> {
+  async approve(id: ApprovalId, digest: Hash32, who: Approver): Promise<ApproverAnswer> {
     const shown = this.#table.get(id);
     if (shown === undefined) return NO_SUCH_APPROVAL;
     if (!shown.ask.approvers.includes(who.by)) return NOT_AN_APPROVER;
@@ -122,11 +130,15 @@ export class Approvals {
     }
   }
 
-  /** Refuses whatever the call is now. Says `ok` only where the refusal is on record; the call is denied in any case. */
-  async refuse(id: ApprovalId, reason: string | null, who: Approver): Promise<AdminAnswer> {
+  /**
+   * Refuses whatever the call is now, or only what was shown under `digest`. Says `ok` only where the refusal is on record; what was refused
+   * is denied in any case.
+   */
+  async refuse(id: ApprovalId, reason: string | null, who: Approver, digest?: Hash32): Promise<ApproverAnswer> {
     const shown = this.#table.get(id);
     if (shown === undefined) return NO_SUCH_APPROVAL;
     if (!shown.ask.approvers.includes(who.by)) return NOT_AN_APPROVER;
+    if (digest !== undefined && shown.ask.digest !== digest) return { kind: "approve_result", body: { outcome: "changed" } };
     const entry = this.#table.take(id, "refused");
     if (entry === undefined) return NO_SUCH_APPROVAL;
     const recorded = await this.#ledger.close(id, "refused", who, reason);

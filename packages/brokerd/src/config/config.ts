@@ -33,7 +33,14 @@ const ConfigFile = z.strictObject({
     })
     .default({ low_space_bytes: LOW_SPACE_BYTES, checkpoint_every: CHECKPOINT_EVERY }),
   grants: z.strictObject({ directory: PathText.optional(), tools: PathText.optional(), labels: PathText.optional() }).default({}),
-  sockets: z.strictObject({ broker: PathText.optional(), broker_mcp: PathText.optional(), admin: PathText.optional() }).default({}),
+  sockets: z
+    .strictObject({
+      broker: PathText.optional(),
+      broker_mcp: PathText.optional(),
+      admin: PathText.optional(),
+      approval: PathText.optional(),
+    })
+    .default({}),
   approvals: z
     .strictObject({
       ttl_ms: Limit.max(24 * HOUR_MS).default(HOUR_MS / 4),
@@ -90,7 +97,13 @@ export interface Config {
   /** What tools do where no grant permits, and below the owner's labels of trees. Neither needs to exist. */
   readonly toolsFile: AbsPath;
   readonly labelsFile: AbsPath;
-  readonly sockets: { readonly broker: AbsPath; readonly brokerMcp: AbsPath | null; readonly admin: AbsPath };
+  readonly sockets: {
+    readonly broker: AbsPath;
+    readonly admin: AbsPath;
+    /** Null where the file doesn't name them: they aren't served then. */
+    readonly brokerMcp: AbsPath | null;
+    readonly approval: AbsPath | null;
+  };
   readonly approvals: { readonly ttlMs: number; readonly maxPending: number; readonly perHour: number };
   readonly sessions: {
     readonly taint: DataClass;
@@ -155,6 +168,7 @@ export async function readConfig(path: string): Promise<ConfigReading> {
     sockets: {
       broker: absolute("sockets.broker", value.sockets.broker ?? join(home, "run/broker/broker.sock")),
       brokerMcp: value.sockets.broker_mcp === undefined ? null : absolute("sockets.broker_mcp", value.sockets.broker_mcp),
+      approval: value.sockets.approval === undefined ? null : absolute("sockets.approval", value.sockets.approval),
       admin: absolute("sockets.admin", value.sockets.admin ?? join(home, "run/admin/admin.sock")),
     },
     approvals: { ttlMs: value.approvals.ttl_ms, maxPending: value.approvals.max_pending, perHour: value.approvals.per_hour },
@@ -175,6 +189,11 @@ export async function readConfig(path: string): Promise<ConfigReading> {
   return problems.length === 0 ? { kind: "ok", config } : invalid(problems.join("; "));
 }
 
+/** The sockets that are served. */
+export function socketPaths({ sockets }: Pick<Config, "sockets">): readonly AbsPath[] {
+  return [sockets.broker, sockets.brokerMcp, sockets.admin, sockets.approval].filter((path) => path !== null);
+}
+
 /** Stands in for a path that was refused, only until the problem is returned. */
 const FALLBACK = AbsPath.parse("/invalid");
 
@@ -192,9 +211,9 @@ async function realDirectory(path: string): Promise<AbsPath | undefined> {
   }
 }
 
-function realDirectories({ sockets, auditDirectory, grantsDirectory }: Config): Promise<readonly (AbsPath | undefined)[]> {
-  const paths = [sockets.broker, sockets.brokerMcp, sockets.admin].filter((path) => path !== null);
-  return Promise.all([...paths.map((path) => dirname(path)), auditDirectory, grantsDirectory].map(realDirectory));
+function realDirectories(config: Config): Promise<readonly (AbsPath | undefined)[]> {
+  const { auditDirectory, grantsDirectory } = config;
+  return Promise.all([...socketPaths(config).map((path) => dirname(path)), auditDirectory, grantsDirectory].map(realDirectory));
 }
 
 /** Each socket has a directory of its own: who is let into one, by a mount for instance, mustn't be able to reach, or replace, another. */

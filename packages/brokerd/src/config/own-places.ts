@@ -2,13 +2,11 @@
 import { dirname } from "node:path";
 import { boxPlaces } from "@boxmaker/policy/grants";
 import { AbsPath } from "@boxmaker/proto";
-import type { Config } from "./config.ts";
+import { type Config, socketPaths } from "./config.ts";
 
 /** Directories and files that brokerd and the other roles go by. */
 export function ownPlaces(config: Config): readonly AbsPath[] {
-  const { home, file, auditDirectory, grantsDirectory, toolsFile, labelsFile, sockets, sessions } = config;
-  const socketDirectories = [sockets.broker, sockets.brokerMcp, sockets.admin].flatMap((path) =>
-    path === null ? [] : [AbsPath.parse(dirname(path))],
-  );
+  const { home, file, auditDirectory, grantsDirectory, toolsFile, labelsFile, sessions } = config;
+  const socketDirectories = socketPaths(config).map((path) => AbsPath.parse(dirname(path)));
   return boxPlaces(home, [...socketDirectories, file, auditDirectory, grantsDirectory, toolsFile, labelsFile, sessions.memory]);
 }

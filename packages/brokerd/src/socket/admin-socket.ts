@@ -1,16 +1,8 @@
 /** admin.sock: the owner's questions and answers. Whoever reaches this socket is the owner. */
 
 import type { Clock } from "@boxmaker/edge/log";
-import {
-  type AbsPath,
-  AdminAnswer,
-  type AdminRequest,
-  type ApprovalId,
-  type ErrorCode,
-  type Timestamp,
-  unreachable,
-} from "@boxmaker/proto";
-import type { ApprovalChange, ApprovalTable } from "../approvals/approval-table.ts";
+import { type AbsPath, AdminAnswer, type AdminRequest, type ErrorCode, type Timestamp, unreachable } from "@boxmaker/proto";
+import type { ApprovalTable } from "../approvals/approval-table.ts";
 import type { Approvals } from "../approvals/approvals.ts";
 import type { AskEnd } from "../calls/tool-calls.ts";
 import type { Events } from "../events.ts";
@@ -19,7 +11,8 @@ import { sessionReport } from "../ledger/session-report.ts";
 import type { Connections } from "./connections.ts";
 import { explainCall } from "./explain.ts";
 import { holdGrant } from "./hold-grant.ts";
-import type { Send, ServedSocket } from "./serve-socket.ts";
+import type { ServedSocket } from "./serve-socket.ts";
+import { type Watching, watchAsks } from "./watch-asks.ts";
 
 export interface AdminSocketOptions {
   readonly path: AbsPath;
@@ -38,13 +31,19 @@ export interface AdminSocketOptions {
 }
 
 const OWNER = { by: "bxctl", user: null } as const;
-/** Events that a watcher hasn't taken yet, beyond what waited when it began; one that lags further behind is cut off, so that it can't hold memory. */
-const MAX_WATCH_BACKLOG = 1000;
 /** Labels below a path that one answer shows, so that it fits its frame. */
 const MAX_LABELS_BELOW = 1000;
 
 function error(code: ErrorCode, detail: string): AdminAnswer {
   return { kind: "error", body: { code, detail } };
+}
+
+function watching({ table, connections }: AdminSocketOptions): Watching<AdminAnswer> {
+  return {
+    table,
+    ending: connections.ending,
+    tell: ({ id }, change) => ({ kind: "approval_event", body: { approval: id, change } }),
+  };
 }
 
 type Simple = Exclude<AdminRequest, { kind: "watch" | "allow" }>;
@@ -70,7 +69,7 @@ export function adminSocket(options: AdminSocketOptions): ServedSocket<AdminRequ
       "label_reset",
     ],
     handle: async (request, send, gone) => {
-      if (request.kind === "watch") await watch(options, send, gone);
+      if (request.kind === "watch") await watchAsks<AdminAnswer>(watching(options), send, gone);
       else if (request.kind === "allow")
         await holdGrant(request.body, { ...options, ending: options.connections.ending }, send, gone);
       else await send(await answer(request, options), true);
@@ -163,46 +162,4 @@ async function status(options: AdminSocketOptions): Promise<AdminAnswer> {
       ...events.activity,
     },
   };
-}
-
-/** Streams changes until the watcher leaves or can't follow, starting with what waits already. */
-async function watch({ table, connections }: AdminSocketOptions, send: Send<AdminAnswer>, gone: AbortSignal): Promise<void> {
-  const { ending } = connections;
-  const backlog: { readonly approval: ApprovalId; readonly change: ApprovalChange }[] = table
-    .list()
-    .map(({ id }) => ({ approval: id, change: "pending" }));
-  // However much waits already, it is told: only what comes behind it can come too fast.
-  const most = backlog.length + MAX_WATCH_BACKLOG;
-  let wake: () => void = () => undefined;
-  const unsubscribe = table.subscribe((approval, change) => {
-    if (backlog.length <= most) backlog.push({ approval, change });
-    wake();
-  });
-  const stop = (): void => wake();
-  gone.addEventListener("abort", stop, { once: true });
-  ending.addEventListener("abort", stop, { once: true });
-  try {
-    while (!gone.aborted) {
-      if (backlog.length > most) {
-        await send(error("limit", "the watcher doesn't take its events fast enough"), true);
-        return;
-      }
-      const next = backlog.shift();
-      if (next !== undefined) {
-        if ((await send({ kind: "approval_event", body: next }, false)) === "gone") return;
-        continue;
-      }
-      if (ending.aborted) {
-        await send(error("cancelled", "brokerd is stopping"), true);
-        return;
-      }
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-        if (gone.aborted) resolve();
-      });
-    }
-  } finally {
-    unsubscribe();
-    ending.removeEventListener("abort", stop);
-  }
 }

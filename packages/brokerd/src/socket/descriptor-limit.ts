@@ -3,7 +3,7 @@
  * names can't be kept, which stops the log for good.
  */
 import { readFile } from "node:fs/promises";
-import type { Config } from "../config/config.ts";
+import { type Config, socketPaths } from "../config/config.ts";
 
 /** Pipes and files of one box, as many as there are at its start. */
 const PER_BOX = 8;
@@ -13,10 +13,6 @@ const OWN = 64;
 /** Where boxes may have taken all of the rest, what clients may have of all descriptors: one in so many. */
 const CLIENTS_SHARE = 4;
 
-function socketsOf({ sockets }: Takers): number {
-  return sockets.brokerMcp === null ? 2 : 3;
-}
-
 /** What isn't for clients. */
 function ownDescriptors({ runner }: Takers): number {
   return (runner?.max_boxes ?? 0) * PER_BOX + OWN;
@@ -24,7 +20,7 @@ function ownDescriptors({ runner }: Takers): number {
 
 /** How many descriptors brokerd may need at the same time. */
 export function neededDescriptors(config: Takers): number {
-  return socketsOf(config) * config.limits.connections + ownDescriptors(config);
+  return socketPaths(config).length * config.limits.connections + ownDescriptors(config);
 }
 
 /** The number of descriptors in the text of `/proc/self/limits` (proc(5)). Infinite where there is no limit, or none that can be read. */
@@ -56,7 +52,7 @@ export class DescriptorRoom {
    * room, a quarter of all descriptors for the sockets together, and one each at the least.
    */
   connections(config: Takers): number {
-    const sockets = socketsOf(config);
+    const sockets = socketPaths(config).length;
     const rest = Math.floor((this.#limit - ownDescriptors(config)) / sockets);
     const quarter = Math.floor(this.#limit / CLIENTS_SHARE / sockets);
     return Math.min(config.limits.connections, Math.max(1, rest, quarter));

@@ -66,7 +66,10 @@ const FIXED: readonly (readonly [string, readonly string[]])[] = [
   ["[audit]\ncheckpoint_every = 1\n", ["audit.checkpoint_every"]],
   ['[audit]\ncheckpoint_command = ["/bin/true"]\n', ["audit.checkpoint_command"]],
   ['[grants]\ndirectory = "g"\ntools = "t"\nlabels = "l"\n', ["grants.directory", "grants.tools", "grants.labels"]],
-  ['[sockets]\nbroker = "b/b"\nbroker_mcp = "m/m"\nadmin = "a/a"\n', ["sockets.broker", "sockets.broker_mcp", "sockets.admin"]],
+  [
+    '[sockets]\nbroker = "b/b"\nbroker_mcp = "m/m"\nadmin = "a/a"\napproval = "g/g"\n',
+    ["sockets.broker", "sockets.broker_mcp", "sockets.approval", "sockets.admin"],
+  ],
   ["[approvals]\nmax_pending = 1\nper_hour = 1\n", ["approvals.max_pending", "approvals.per_hour"]],
   [
     '[sessions]\ntaint = "secret"\nuntrusted = true\nmax_class = "public"\nmemory = "m"\nmemory_class = "secret"\nper_minute = 1\n',

@@ -50,7 +50,12 @@ test("readConfig() fills in every default from the home alone, relative to the f
       grantsDirectory: join(home, "etc/grants"),
       toolsFile: join(home, "etc/tools.toml"),
       labelsFile: join(home, "etc/labels.toml"),
-      sockets: { broker: join(home, "run/broker/broker.sock"), brokerMcp: null, admin: join(home, "run/admin/admin.sock") },
+      sockets: {
+        broker: join(home, "run/broker/broker.sock"),
+        brokerMcp: null,
+        admin: join(home, "run/admin/admin.sock"),
+        approval: null,
+      },
       approvals: { ttlMs: 900_000, maxPending: 64, perHour: 120 },
       sessions: {
         taint: "public",
@@ -75,12 +80,13 @@ test("readConfig() fills in every default from the home alone, relative to the f
 
 test("readConfig() gives a table with some of its keys the defaults of the others", async () => {
   const text =
-    'home = "/h"\n[approvals]\nttl_ms = 5\n[limits]\nconnections = 2\n[audit]\ndirectory = "log"\n[sockets]\nbroker_mcp = "mcp/m.sock"\n';
+    'home = "/h"\n[approvals]\nttl_ms = 5\n[limits]\nconnections = 2\n[audit]\ndirectory = "log"\n[sockets]\nbroker_mcp = "mcp/m.sock"\napproval = "approval/a.sock"\n';
   await accepted(text, (config, folder) => {
     assert.deepEqual(config.approvals, { ttlMs: 5, maxPending: 64, perHour: 120 });
     assert.equal(config.limits.read_deadline_ms, 10_000);
     assert.equal(config.auditDirectory, join(folder, "log"));
     assert.equal(config.sockets.brokerMcp, join(folder, "mcp/m.sock"));
+    assert.equal(config.sockets.approval, join(folder, "approval/a.sock"));
   });
 });
 
@@ -147,7 +153,7 @@ test("readConfig() says what can't be read and what isn't text", async () => {
 
 test("ownPlaces() holds the configuration's own file, its sockets and what else it moved out of the home", async () => {
   const text =
-    'home = "/h"\n[audit]\ndirectory = "/log"\n[grants]\ndirectory = "/g"\ntools = "/t/tools.toml"\nlabels = "labels.toml"\n[sockets]\nadmin = "/r/a/a.sock"\nbroker_mcp = "/r/m/m.sock"\n[sessions]\nmemory = "/m/core.md"\n';
+    'home = "/h"\n[audit]\ndirectory = "/log"\n[grants]\ndirectory = "/g"\ntools = "/t/tools.toml"\nlabels = "labels.toml"\n[sockets]\nadmin = "/r/a/a.sock"\nbroker_mcp = "/r/m/m.sock"\napproval = "/r/g/g.sock"\n[sessions]\nmemory = "/m/core.md"\n';
   await accepted(text, (config, folder) => {
     const places = ownPlaces(config);
     for (const place of [
@@ -158,6 +164,7 @@ test("ownPlaces() holds the configuration's own file, its sockets and what else 
       join(folder, "labels.toml"),
       "/r/a",
       "/r/m",
+      "/r/g",
       "/m/core.md",
       "/h/run",
       "/h/run/broker",

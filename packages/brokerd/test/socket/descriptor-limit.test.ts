@@ -22,16 +22,17 @@ test("neededDescriptors() counts the connections of each socket and what boxes h
   const at = AbsPath.parse("/run/x.sock");
   const limits = { connections: 256, bytes_in_flight: 1, read_deadline_ms: 1, write_deadline_ms: 1, stop_grace_ms: 1 };
   const runner = RunnerConfig.parse({ runtime: "process" });
-  const sockets = { broker: at, brokerMcp: null, admin: at };
+  const sockets = { broker: at, brokerMcp: null, admin: at, approval: null };
   assert.ok(neededDescriptors({ sockets, limits, runner }) <= 1024);
   assert.equal(neededDescriptors({ sockets, limits, runner: null }), 2 * 256 + 64);
   assert.equal(neededDescriptors({ sockets: { ...sockets, brokerMcp: at }, limits, runner: null }), 3 * 256 + 64);
+  assert.equal(neededDescriptors({ sockets: { ...sockets, brokerMcp: at, approval: at }, limits, runner: null }), 4 * 256 + 64);
 });
 
 test("clients may hold what boxes and the log leave, or a quarter of what there is, and a socket always takes one", () => {
   const at = AbsPath.parse("/run/x.sock");
   const limits = { connections: 256, bytes_in_flight: 1, read_deadline_ms: 1, write_deadline_ms: 1, stop_grace_ms: 1 };
-  const config = { sockets: { broker: at, brokerMcp: null, admin: at }, limits, runner: null };
+  const config = { sockets: { broker: at, brokerMcp: null, admin: at, approval: null }, limits, runner: null };
   const runner = RunnerConfig.parse({ runtime: "process" });
   for (const [limit, given] of [
     [Number.POSITIVE_INFINITY, 256],

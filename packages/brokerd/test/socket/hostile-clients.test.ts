@@ -12,7 +12,9 @@ import { call, type Served, serve } from "../support/served.ts";
 const FIXTURES = join(import.meta.dirname, "../../../proto/test/fixtures");
 
 /** One request of every kind that there is for a role's sockets, as the bytes of a frame. */
-function framesOf(messages: "AdminRequest" | "BrokerRequest" | "LoopRequest"): readonly (readonly [string, Buffer])[] {
+function framesOf(
+  messages: "AdminRequest" | "ApprovalRequest" | "BrokerRequest" | "LoopRequest",
+): readonly (readonly [string, Buffer])[] {
   const names = readdirSync(join(FIXTURES, messages)).filter((name) => name.endsWith(".json"));
   assert.ok(names.length > 0);
   return names.map((name) => {
@@ -29,11 +31,13 @@ async function settled(served: Served): Promise<void> {
 test("every kind that belongs elsewhere is forbidden on each socket, logged in one line, and has no effect", async () => {
   await using served = await serve();
   const { rig } = served;
-  const foreign = [...framesOf("AdminRequest"), ...framesOf("LoopRequest")];
+  const asks = framesOf("ApprovalRequest");
+  const foreign = [...framesOf("AdminRequest"), ...framesOf("LoopRequest"), ...asks];
   for (const [name, path, frames] of [
     ["broker", served.broker, foreign],
     ["broker-mcp", served.mcp, foreign],
-    ["admin", served.admin, [...framesOf("BrokerRequest"), ...framesOf("LoopRequest")]],
+    ["admin", served.admin, [...framesOf("BrokerRequest"), ...framesOf("LoopRequest"), ...asks]],
+    ["approval", served.approval, [...framesOf("AdminRequest"), ...framesOf("BrokerRequest"), ...framesOf("LoopRequest")]],
   ] as const) {
     for (const [kind, frame] of frames) {
       rig.lines.length = 0;

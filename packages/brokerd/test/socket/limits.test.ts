@@ -3,83 +3,102 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdirSync, statSync } from "node:fs";
 import { test } from "node:test";
-import { type AdminAnswer, ApprovalId, MAX_FRAME, timestampFromMillis } from "@boxmaker/proto";
+import { type AdminAnswer, type ApprovalAnswer, ApprovalId, MAX_FRAME, timestampFromMillis } from "@boxmaker/proto";
 import { adminSocket } from "../../src/socket/admin-socket.ts";
+import { approvalSocket } from "../../src/socket/approval-socket.ts";
 import { brokerSocket } from "../../src/socket/broker-socket.ts";
 import { Connections } from "../../src/socket/connections.ts";
-import { serveSocket } from "../../src/socket/serve-socket.ts";
+import { type Send, serveSocket } from "../../src/socket/serve-socket.ts";
 import { ask, Client, frameOf } from "../support/client.ts";
 import { BoxFiles, Rig } from "../support/rig.ts";
 import { call, LIMITS, type Served, serve } from "../support/served.ts";
 
 const HEADER_BYTES = 4;
 
-function watchedSocket(served: Served, ending = new AbortController().signal): ReturnType<typeof adminSocket> {
-  const { table, ledger, approvals, clock, events } = served.rig;
-  const started = timestampFromMillis(clock.now());
-  return adminSocket({
-    path: served.admin,
-    ledger,
-    approvals,
-    table,
-    events,
-    clock,
-    version: "0.1.0",
-    started,
-    startedAt: 0,
-    isLowOnSpace: async () => false,
-    connections: { size: 0, ending },
-  });
+/** One watching of each kind: how it is served, and asked for. */
+interface WatchKind {
+  readonly name: string;
+  readonly watch: (served: Served, ending: AbortSignal, send: Send<AdminAnswer | ApprovalAnswer>) => Promise<void>;
 }
 
-test("a watcher that doesn't take its events is cut off with an error, and holds no more of them than the limit", async () => {
-  await using served = await serve();
-  const { table } = served.rig;
-  using client = await Client.request(served.broker, call(served, "write_file"));
-  await client.next();
-  const [waiting] = table.list();
-  assert.ok(waiting !== undefined);
-  const socket = watchedSocket(served);
-  const taken = Promise.withResolvers<"sent">();
-  const sent: AdminAnswer[] = [];
-  const send = async (message: AdminAnswer): Promise<"sent"> => {
-    sent.push(message);
-    return await taken.promise;
-  };
-  const watching = socket.handle({ kind: "watch", body: {} }, send, new AbortController().signal);
-  for (let id = 1000; id < 3000; id++) {
-    table.add({ ...waiting, id: ApprovalId.parse(id) });
-    table.take(ApprovalId.parse(id), "gone");
-  }
-  taken.resolve("sent");
-  await watching;
-  assert.equal(sent.length, 2);
-  assert.deepEqual(sent.at(-1), {
-    kind: "error",
-    body: { code: "limit", detail: "the watcher doesn't take its events fast enough" },
-  });
-});
+const NEVER_GONE = new AbortController().signal;
 
-test("a watcher is told of all that waits already, however much it is", async () => {
-  await using served = await serve();
+const WATCH_KINDS: readonly WatchKind[] = [
+  {
+    name: "watch",
+    watch: async ({ rig, admin: path }, ending, send) => {
+      const started = timestampFromMillis(rig.clock.now());
+      const state = { version: "0.1.0", started, startedAt: 0, isLowOnSpace: async () => false };
+      const { ledger, approvals, table, clock, events } = rig;
+      const connections = { size: 0, ending };
+      const socket = adminSocket({ path, ledger, approvals, table, clock, events, connections, ...state });
+      await socket.handle({ kind: "watch", body: {} }, send, NEVER_GONE);
+    },
+  },
+  {
+    name: "watch_asks",
+    watch: async ({ rig: { approvals, table, events }, approval: path }, ending, send) => {
+      const socket = approvalSocket({ path, approvals, table, events, connections: { ending } });
+      await socket.handle({ kind: "watch_asks", body: {} }, send, NEVER_GONE);
+    },
+  },
+];
+
+/** An ask that waits, and with it as many more as are made of it. */
+async function waitingAsk(
+  served: Served,
+): Promise<Disposable & { readonly add: (id: number) => void; readonly take: (id: number) => void }> {
   const { table } = served.rig;
-  using client = await Client.request(served.broker, call(served, "write_file"));
+  const client = await Client.request(served.broker, call(served, "write_file", "chat-1", "work"));
   await client.next();
   const [waiting] = table.list();
   assert.ok(waiting !== undefined);
-  for (let id = 1000; id < 3000; id++) table.add({ ...waiting, id: ApprovalId.parse(id) });
-  const ending = new AbortController();
-  const sent: AdminAnswer[] = [];
-  const send = async (message: AdminAnswer): Promise<"sent"> => {
-    sent.push(message);
-    if (sent.length === 2001) ending.abort();
-    return "sent";
+  return {
+    add: (id) => table.add({ ...waiting, id: ApprovalId.parse(id) }),
+    take: (id) => table.take(ApprovalId.parse(id), "gone"),
+    [Symbol.dispose]: () => client[Symbol.dispose](),
   };
-  await watchedSocket(served, ending.signal).handle({ kind: "watch", body: {} }, send, new AbortController().signal);
-  assert.equal(sent.filter(({ kind }) => kind === "approval_event").length, 2001);
-  assert.deepEqual(sent.at(-1), { kind: "error", body: { code: "cancelled", detail: "brokerd is stopping" } });
-  for (let id = 1000; id < 3000; id++) table.take(ApprovalId.parse(id), "gone");
-});
+}
+
+for (const { name, watch } of WATCH_KINDS) {
+  test(`a watcher (${name}) that doesn't take its events is cut off with an error, and holds no more of them than the limit`, async () => {
+    await using served = await serve();
+    using asks = await waitingAsk(served);
+    const taken = Promise.withResolvers<"sent">();
+    const sent: (AdminAnswer | ApprovalAnswer)[] = [];
+    const watching = watch(served, NEVER_GONE, async (message) => {
+      sent.push(message);
+      return await taken.promise;
+    });
+    for (let id = 1000; id < 3000; id++) {
+      asks.add(id);
+      asks.take(id);
+    }
+    taken.resolve("sent");
+    await watching;
+    assert.equal(sent.length, 2);
+    assert.deepEqual(sent.at(-1), {
+      kind: "error",
+      body: { code: "limit", detail: "the watcher doesn't take its events fast enough" },
+    });
+  });
+
+  test(`a watcher (${name}) is told of all that waits already, however much it is`, async () => {
+    await using served = await serve();
+    using asks = await waitingAsk(served);
+    for (let id = 1000; id < 3000; id++) asks.add(id);
+    const ending = new AbortController();
+    const sent: (AdminAnswer | ApprovalAnswer)[] = [];
+    await watch(served, ending.signal, async (message) => {
+      sent.push(message);
+      if (sent.length === 2001) ending.abort();
+      return "sent";
+    });
+    assert.equal(sent.filter(({ kind }) => kind === "approval_event" || kind === "ask_event").length, 2001);
+    assert.deepEqual(sent.at(-1), { kind: "error", body: { code: "cancelled", detail: "brokerd is stopping" } });
+    for (let id = 1000; id < 3000; id++) asks.take(id);
+  });
+}
 
 test("past the limit of connections a client is told busy, and a flood is one line of the log", async () => {
   await using served = await serve({ connections: 2 });

@@ -6,6 +6,8 @@ import {
   AdminAnswer,
   AdminRequest,
   type AnyMessage,
+  ApprovalAnswer,
+  ApprovalRequest,
   BrokerAnswer,
   BrokerRequest,
   decodeMessage,
@@ -15,7 +17,7 @@ import {
 } from "@boxmaker/proto";
 import { z } from "zod";
 
-const AnyAnswer = z.union([AdminAnswer, BrokerAnswer]);
+const AnyAnswer = z.union([AdminAnswer, BrokerAnswer, ApprovalAnswer]);
 export type AnyAnswer = z.infer<typeof AnyAnswer>;
 
 export class Client implements Disposable {
@@ -49,7 +51,7 @@ export class Client implements Disposable {
   }
 
   /** Connects and sends one request. */
-  static async request(path: string, message: AdminRequest | BrokerRequest): Promise<Client> {
+  static async request(path: string, message: AnyRequestSent): Promise<Client> {
     const client = await Client.connect(path);
     client.socket.write(frameOf(message));
     return client;
@@ -85,14 +87,15 @@ export class Client implements Disposable {
   }
 }
 
-const AnyRequestSent: z.ZodType<AdminRequest | BrokerRequest> = z.union([AdminRequest, BrokerRequest]);
+type AnyRequestSent = AdminRequest | ApprovalRequest | BrokerRequest;
+const AnyRequestSent: z.ZodType<AnyRequestSent> = z.union([AdminRequest, ApprovalRequest, BrokerRequest]);
 
-export function frameOf(message: AdminRequest | BrokerRequest, id = 7): Buffer {
-  return encodeMessage<AnyMessage & (AdminRequest | BrokerRequest)>(AnyRequestSent, { id, final: true, message });
+export function frameOf(message: AnyRequestSent, id = 7): Buffer {
+  return encodeMessage<AnyMessage & AnyRequestSent>(AnyRequestSent, { id, final: true, message });
 }
 
 /** One request, its final answer. */
-export async function ask(path: string, message: AdminRequest | BrokerRequest): Promise<AnyAnswer> {
+export async function ask(path: string, message: AnyRequestSent): Promise<AnyAnswer> {
   using client = await Client.request(path, message);
   return await client.final();
 }

@@ -99,6 +99,10 @@ export function mcpOf(files: BoxFiles): AbsPath {
   return files.at("run/mcp/broker.sock");
 }
 
+export function approvalOf(files: BoxFiles): AbsPath {
+  return files.at("run/approval/approval.sock");
+}
+
 export function adminOf(files: BoxFiles): AbsPath {
   return files.at("run/admin/admin.sock");
 }

@@ -49,7 +49,7 @@ class Races {
   constructor(rig: Rig, files: BoxFiles) {
     this.#rig = rig;
     this.#files = files;
-    rig.table.subscribe((id, change) => this.#changes.push([id, change]));
+    rig.table.subscribe(({ id }, change) => this.#changes.push([id, change]));
   }
 
   async #end(ending: Ending, { id, ask, expiresAt }: PendingAsk<AskEnd>, sent: SentCall): Promise<AdminAnswer | undefined> {

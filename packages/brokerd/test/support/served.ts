@@ -1,6 +1,7 @@
 /** A rig behind its real sockets. */
 import { type AbsPath, type BrokerRequest, CallId, SessionId, timestampFromMillis } from "@boxmaker/proto";
 import { adminSocket } from "../../src/socket/admin-socket.ts";
+import { approvalSocket } from "../../src/socket/approval-socket.ts";
 import { brokerSocket } from "../../src/socket/broker-socket.ts";
 import { Connections } from "../../src/socket/connections.ts";
 import { type SocketLimits, serveSocket } from "../../src/socket/serve-socket.ts";
@@ -20,6 +21,7 @@ export interface Served extends AsyncDisposable {
   readonly broker: AbsPath;
   readonly mcp: AbsPath;
   readonly admin: AbsPath;
+  readonly approval: AbsPath;
   readonly connections: Connections;
   readonly stop: () => Promise<void>;
 }
@@ -28,10 +30,11 @@ export async function serve(limits: Partial<SocketLimits> = {}, options: RigOpti
   const files = new BoxFiles();
   files.grant("read", "read_file", "auto");
   files.grant("write", "write_file", "ask");
+  files.grant("phone", "write_file", "ask", 'approvers = ["bxctl", "gateway"]', [files.at("work")]);
   const rig = await Rig.open(files, options);
   const { ledger, approvals, table, events } = rig;
   const connections = new Connections();
-  const [broker, mcp, admin] = [files.at("b/b.sock"), files.at("m/m.sock"), files.at("a/a.sock")];
+  const [broker, mcp, admin, approval] = [files.at("b/b.sock"), files.at("m/m.sock"), files.at("a/a.sock"), files.at("g/g.sock")];
   const started = timestampFromMillis(rig.clock.now());
   const all = (): SocketLimits => ({ ...LIMITS, ...limits });
   const listenings = [
@@ -55,6 +58,7 @@ export async function serve(limits: Partial<SocketLimits> = {}, options: RigOpti
       events,
       connections,
     ),
+    await serveSocket(approvalSocket({ path: approval, approvals, table, events, connections }), all, events, connections),
   ];
   const servers = listenings.map((listening) => {
     if (listening.kind === "refused") throw new Error(listening.problem);
@@ -72,6 +76,7 @@ export async function serve(limits: Partial<SocketLimits> = {}, options: RigOpti
     broker,
     mcp,
     admin,
+    approval,
     connections,
     stop,
     [Symbol.asyncDispose]: async () => {
@@ -86,8 +91,8 @@ export async function serve(limits: Partial<SocketLimits> = {}, options: RigOpti
 let calls = 0;
 
 /** A call of a number that no other one has. */
-export function call(served: Served, tool: "read_file" | "write_file", session = "chat-1"): BrokerRequest {
-  const path = served.files.at("notes/todo.md");
+export function call(served: Served, tool: "read_file" | "write_file", session = "chat-1", folder = "notes"): BrokerRequest {
+  const path = served.files.at(`${folder}/todo.md`);
   const args = tool === "read_file" ? { path } : { path, content: "x" };
   const number = CallId.parse(++calls);
   return {

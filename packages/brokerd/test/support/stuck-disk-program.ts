@@ -1,17 +1,17 @@
 /**
- * brokerd on a disk that takes nothing any more from SIGTERM on. What has to be waited for at least ten seconds then comes at once, and is
- * said on standard error instead.
+ * brokerd on a disk that answers nothing any more from SIGTERM on, so that its stop waits for ever. What has to be waited for at least ten
+ * seconds then comes at once, and is said on standard error instead.
  */
-import fs from "node:fs";
+import fs, { type PathLike } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 
 const LONG_MS = 10_000;
-const { fdatasync } = fs;
+const { unlink } = fs.promises;
 const { setTimeout: startTimer } = globalThis;
 let isStuck = false;
 
-function syncUntilStuck(descriptor: number, done: fs.NoParamCallback): void {
-  if (!isStuck) fdatasync(descriptor, done);
+function unlinkUntilStuck(path: PathLike): Promise<void> {
+  return isStuck ? new Promise(() => undefined) : unlink(path);
 }
 
 function startShortTimer<A extends unknown[]>(run: (...args: A) => void, ms = 0, ...args: A): NodeJS.Timeout {
@@ -20,7 +20,7 @@ function startShortTimer<A extends unknown[]>(run: (...args: A) => void, ms = 0,
   return startTimer(run, isShortened ? 0 : ms, ...args);
 }
 
-Object.assign(fs, { fdatasync: syncUntilStuck });
+Object.assign(fs.promises, { unlink: unlinkUntilStuck });
 syncBuiltinESMExports();
 Object.assign(globalThis, { setTimeout: startShortTimer });
 process.on("SIGTERM", () => {

@@ -13,7 +13,14 @@ const ConfigFile = z.looseObject({
   home: PathText,
   audit: z.looseObject({ directory: PathText.optional() }).optional(),
   grants: z.looseObject({ directory: PathText.optional(), tools: PathText.optional(), labels: PathText.optional() }).optional(),
-  sockets: z.looseObject({ broker: PathText.optional(), broker_mcp: PathText.optional(), admin: PathText.optional() }).optional(),
+  sockets: z
+    .looseObject({
+      broker: PathText.optional(),
+      broker_mcp: PathText.optional(),
+      admin: PathText.optional(),
+      approval: PathText.optional(),
+    })
+    .optional(),
   sessions: z
     .looseObject({
       taint: DataClass.optional(),
@@ -84,7 +91,7 @@ async function completeConfig(file: string, value: z.infer<typeof ConfigFile>): 
     audit: at(value.audit?.directory ?? join(home, "audit")),
   };
   const memory = at(sessions.memory ?? join(home, "memory/core.md"));
-  const socketFolders = [sockets.broker, sockets.broker_mcp, sockets.admin].flatMap((path) =>
+  const socketFolders = [sockets.broker, sockets.broker_mcp, sockets.admin, sockets.approval].flatMap((path) =>
     path === undefined ? [] : [at(dirname(path))],
   );
   const { taint = "public", untrusted = false, max_class: ceiling = "secret", memory_class: memoryClass = "private" } = sessions;

@@ -7,6 +7,8 @@ import {
   AdminAnswer,
   AdminRequest,
   type AnyMessage,
+  ApprovalAnswer,
+  ApprovalRequest,
   AuditRecord,
   Baseline,
   BoxDone,
@@ -57,7 +59,16 @@ function auditRecord(bytes: Uint8Array): FormatReading {
   return common.kind === "refused" ? common : { kind: "refused", outcome: line.kind, detail: line.problem };
 }
 
-export const WIRE_FORMATS = ["LoopRequest", "LoopAnswer", "BrokerRequest", "BrokerAnswer", "AdminRequest", "AdminAnswer"] as const;
+export const WIRE_FORMATS = [
+  "LoopRequest",
+  "LoopAnswer",
+  "BrokerRequest",
+  "BrokerAnswer",
+  "AdminRequest",
+  "AdminAnswer",
+  "ApprovalRequest",
+  "ApprovalAnswer",
+] as const;
 
 export const FORMATS: Readonly<Record<string, ReadFormat>> = {
   LoopRequest: wire(LoopRequest),
@@ -66,6 +77,8 @@ export const FORMATS: Readonly<Record<string, ReadFormat>> = {
   BrokerAnswer: wire(BrokerAnswer),
   AdminRequest: wire(AdminRequest),
   AdminAnswer: wire(AdminAnswer),
+  ApprovalRequest: wire(ApprovalRequest),
+  ApprovalAnswer: wire(ApprovalAnswer),
   BoxRun: wire(BoxRun),
   BoxDone: wire(BoxDone),
   AuditRecord: auditRecord,

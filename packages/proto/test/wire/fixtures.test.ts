@@ -5,6 +5,8 @@ import {
   AdminAnswer,
   AdminRequest,
   AnyRequest,
+  ApprovalAnswer,
+  ApprovalRequest,
   AuditEvent,
   BoxDone,
   BoxRun,
@@ -18,7 +20,19 @@ import {
 import { FORMATS, loadFixtures, WIRE_FORMATS } from "../support/fixtures.ts";
 
 const FIXTURES = loadFixtures();
-const UNIONS = { LoopRequest, LoopAnswer, BrokerRequest, BrokerAnswer, AdminRequest, AdminAnswer, BoxRun, BoxDone, SessionRecord };
+const UNIONS = {
+  LoopRequest,
+  LoopAnswer,
+  BrokerRequest,
+  BrokerAnswer,
+  AdminRequest,
+  AdminAnswer,
+  ApprovalRequest,
+  ApprovalAnswer,
+  BoxRun,
+  BoxDone,
+  SessionRecord,
+};
 
 /** What tells the members of each union apart, frozen here: each needs a fixture. */
 const MEMBERS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
@@ -78,6 +92,12 @@ const MEMBERS: Readonly<Record<string, Readonly<Record<string, readonly string[]
       "label_report",
       "error",
     ],
+    "body.outcome": ["allowed", "ask", "denied", "changed"],
+    "body.ask.request.tool": ["read_file", "write_file", "shell", "http_fetch"],
+  },
+  ApprovalRequest: { kind: ["asks", "ask", "approve_ask", "refuse_ask", "watch_asks"] },
+  ApprovalAnswer: {
+    kind: ["approval_list", "approval_block", "approve_result", "ok", "ask_event", "error"],
     "body.outcome": ["allowed", "ask", "denied", "changed"],
     "body.ask.request.tool": ["read_file", "write_file", "shell", "http_fetch"],
   },

@@ -8,8 +8,11 @@ import { mutationsOf } from "../support/mutations.ts";
 const EXEMPT: Readonly<Record<string, readonly string[]>> = {
   "text that the model, a tool, the owner or a peer wrote, or a fixed sentence: any text is of the right shape": [
     "AdminAnswer: wrong string body.ask.request.arguments.command",
+    "ApprovalAnswer: wrong string body.ask.request.arguments.command",
     "AdminAnswer: wrong string body.ask.request.arguments.content",
+    "ApprovalAnswer: wrong string body.ask.request.arguments.content",
     "AdminAnswer: wrong string body.detail",
+    "ApprovalAnswer: wrong string body.detail",
     "AdminAnswer: wrong string body.last_error.detail",
     "AdminAnswer: wrong string body.last_error.event",
     "AdminAnswer: wrong string body.grants[].text",
@@ -19,6 +22,7 @@ const EXEMPT: Readonly<Record<string, readonly string[]>> = {
     "AdminRequest: wrong string body.arguments",
     "AdminRequest: wrong string body.reason",
     "AdminRequest: wrong string body.scope",
+    "ApprovalRequest: wrong string body.reason",
     "AuditRecord: wrong string event.arguments.values.command",
     "AuditRecord: wrong string event.arguments.values.url",
     "AuditRecord: wrong string event.reason",
@@ -59,8 +63,11 @@ const EXEMPT: Readonly<Record<string, readonly string[]>> = {
   ],
   "a grant's id or file, a version, an image, a user: the program that made it judged it": [
     "AdminAnswer: wrong string body.ask.grant",
+    "ApprovalAnswer: wrong string body.ask.grant",
     "AdminAnswer: wrong string body.ask.grant_file",
+    "ApprovalAnswer: wrong string body.ask.grant_file",
     "AdminAnswer: wrong string body.ask.run.image",
+    "ApprovalAnswer: wrong string body.ask.run.image",
     "AdminAnswer: wrong string body.grant",
     "AdminAnswer: wrong string body.grants[].grant",
     "AdminAnswer: wrong string body.matched[].file",
@@ -84,10 +91,15 @@ const EXEMPT: Readonly<Record<string, readonly string[]>> = {
   ],
   "a space at the end of a path is part of it": [
     "AdminAnswer: wrong string body.ask.request.arguments.cwd",
+    "ApprovalAnswer: wrong string body.ask.request.arguments.cwd",
     "AdminAnswer: wrong string body.ask.request.arguments.path",
+    "ApprovalAnswer: wrong string body.ask.request.arguments.path",
     "AdminAnswer: wrong string body.ask.run.exposed[]",
+    "ApprovalAnswer: wrong string body.ask.run.exposed[]",
     "AdminAnswer: wrong string body.ask.run.masked[]",
+    "ApprovalAnswer: wrong string body.ask.run.masked[]",
     "AdminAnswer: wrong string body.ask.run.mounts[].path",
+    "ApprovalAnswer: wrong string body.ask.run.mounts[].path",
     "AdminRequest: wrong string body.path",
     "AdminAnswer: wrong string body.path",
     "AdminAnswer: wrong string body.below[].path",
@@ -106,6 +118,7 @@ const EXEMPT: Readonly<Record<string, readonly string[]>> = {
   ],
   "an optional argument: absent is left out, as in the model's own call": [
     "AdminAnswer: dropped key body.ask.request.arguments.cwd",
+    "ApprovalAnswer: dropped key body.ask.request.arguments.cwd",
     "BoxRun: dropped key body.request.arguments.cwd",
   ],
   "which arguments a recorded call has is the tool's to say, not the record's": [
