@@ -62,7 +62,7 @@ class Bare {
       // Under root, the device nodes come by way of a place that the runtime makes in a mount namespace of its own.
       .map((word) => word.replace(`${box.home.path}/run/runner/devices/`, "/dev/"));
     const request = { tool: "read_file", arguments: { path: box.folder.at("note") } } as const;
-    const body = { request, roots: [box.folder.path], sources: null, output_cap: 1024 * 1024, fetch: null };
+    const body = { request, roots: [box.folder.path], mounts: null, output_cap: 1024 * 1024, fetch: null };
     return new Bare(program, args, encodeMessage(BoxRun, { id: 1, final: true, message: { kind: "box_run", body } }));
   }
 

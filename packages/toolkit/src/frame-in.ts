@@ -68,10 +68,10 @@ export function readRunBody(bytes: Uint8Array): RunReading {
 }
 
 function isRunBody(value: unknown): value is BoxRun["body"] {
-  if (!hasKeys(value, ["request", "roots", "sources", "output_cap", "fetch"])) return false;
-  const { request, roots, sources, output_cap: cap, fetch } = value;
+  if (!hasKeys(value, ["request", "roots", "mounts", "output_cap", "fetch"])) return false;
+  const { request, roots, mounts, output_cap: cap, fetch } = value;
   if (!isToolCall(request) || !Array.isArray(roots) || !roots.every(isPath)) return false;
-  if (sources !== null && !(Array.isArray(sources) && sources.every(isSource))) return false;
+  if (mounts !== null && !(Array.isArray(mounts) && mounts.every(isMount))) return false;
   return isLimit(cap) && (fetch === null || isTerms(fetch));
 }
 
@@ -115,8 +115,10 @@ function isCommand(value: unknown): boolean {
   return typeof value === "string" && value !== "" && !value.includes("\0");
 }
 
-function isSource(value: unknown): boolean {
-  return typeof value === "string" && /^[0-9]{1,20}:[0-9]{1,20}$/u.test(value);
+function isMount(value: unknown): boolean {
+  if (!hasKeys(value, ["path", "source", "shown"])) return false;
+  const { path, source, shown } = value;
+  return isPath(path) && typeof source === "string" && /^[0-9]{1,20}:[0-9]{1,20}$/u.test(source) && typeof shown === "boolean";
 }
 
 /** Absolute, in the one spelling: what the walk from a root relies on. */

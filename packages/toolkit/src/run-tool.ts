@@ -8,8 +8,8 @@ import { fail, type ToolResult } from "./tool-result.ts";
 import { writeFile } from "./write-file.ts";
 
 /** Runs the tool. What goes wrong with it is its result; only bugs are thrown. */
-export async function runTool({ request, roots, sources, output_cap: cap, fetch }: BoxRun["body"]): Promise<ToolResult> {
-  const swapped = findSwapped(roots, sources);
+export async function runTool({ request, roots, mounts, output_cap: cap, fetch }: BoxRun["body"]): Promise<ToolResult> {
+  const swapped = findSwapped(mounts);
   if (swapped !== undefined) return fail(request.tool, swapped, "is something else than what was decided about");
   switch (request.tool) {
     case "read_file":

@@ -22,12 +22,13 @@ export function warmUpLater(program: string): Disposable {
 
 async function warmUp(program: string): Promise<void> {
   const root = dirname(program);
+  const mounts = [{ path: root, source: identityOf(root), shown: true }];
   const requests = [
     { tool: "read_file", arguments: { path: program } },
     { tool: "shell", arguments: { command: ":" } },
   ];
   for (const request of requests) {
-    const body = { request, roots: [root], sources: [identityOf(root) ?? ""], output_cap: OUTPUT_CAP, fetch: null };
+    const body = { request, roots: [root], mounts, output_cap: OUTPUT_CAP, fetch: null };
     const run = readRunBody(Buffer.from(canonicalJson({ v: 1, id: 0, final: true, kind: "box_run", body })));
     if (run.kind === "run") encodeDone(run.id, await runTool(run.body));
   }

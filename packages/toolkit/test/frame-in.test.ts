@@ -6,27 +6,33 @@ import { readRunBody } from "../src/frame-in.ts";
 import { encodeDone } from "../src/frame-out.ts";
 
 const RUNS = [
-  { request: { tool: "read_file", arguments: { path: "/a/b" } }, roots: ["/a"], sources: ["1:2"], output_cap: 1, fetch: null },
-  { request: { tool: "write_file", arguments: { path: "/a/b", content: "" } }, roots: [], sources: [], output_cap: 1, fetch: null },
-  { request: { tool: "shell", arguments: { command: "ls" } }, roots: ["/a", "/b"], sources: null, output_cap: 5, fetch: null },
+  {
+    request: { tool: "read_file", arguments: { path: "/a/b" } },
+    roots: ["/a"],
+    mounts: [{ path: "/a", source: "1:2", shown: true }],
+    output_cap: 1,
+    fetch: null,
+  },
+  { request: { tool: "write_file", arguments: { path: "/a/b", content: "" } }, roots: [], mounts: [], output_cap: 1, fetch: null },
+  { request: { tool: "shell", arguments: { command: "ls" } }, roots: ["/a", "/b"], mounts: null, output_cap: 5, fetch: null },
   {
     request: { tool: "shell", arguments: { command: "ls", cwd: "/a" } },
     roots: ["/a", "/b"],
-    sources: null,
+    mounts: null,
     output_cap: 5,
     fetch: null,
   },
   {
     request: { tool: "http_fetch", arguments: { url: "https://example.com/" } },
     roots: [],
-    sources: [],
+    mounts: [],
     output_cap: 5,
     fetch: null,
   },
   {
     request: { tool: "http_fetch", arguments: { url: "https://example.com/" } },
     roots: [],
-    sources: null,
+    mounts: null,
     output_cap: 5,
     fetch: { follow_redirects: true, limit_ms: 1 },
   },

@@ -22,8 +22,8 @@ function runToolkit(input: Uint8Array): End {
   return { status, stdout, stderr: stderr.toString("utf8") };
 }
 
-function frame(request: unknown, roots: readonly string[], sources: readonly string[] | null = null): Buffer {
-  const message = BoxRun.parse({ kind: "box_run", body: { request, roots, sources, output_cap: 1000, fetch: null } });
+function frame(request: unknown, roots: readonly string[], mounts: readonly object[] | null = null): Buffer {
+  const message = BoxRun.parse({ kind: "box_run", body: { request, roots, mounts, output_cap: 1000, fetch: null } });
   return encodeMessage(BoxRun, { id: 7, final: true, message });
 }
 
@@ -46,20 +46,27 @@ test("the toolkit answers a result with status 0 and a tool's own error with 1",
   assert.deepEqual(body(failed), { status: "failed", content: `read_file: ${path}: outside the granted paths`, truncated: false });
 });
 
-test("the toolkit does nothing where a root isn't what was decided about, or isn't there", () => {
+test("the toolkit does nothing where what is mounted isn't what was decided about, or isn't there, or isn't hidden", () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/a.txt`;
   writeFileSync(path, "hello");
-  const { dev, ino } = statSync(folder.path, { bigint: true });
-  const call = (roots: readonly string[], sources: readonly string[]): unknown =>
-    body(runToolkit(frame({ tool: "read_file", arguments: { path } }, roots, sources)));
-  assert.deepEqual(call([folder.path], [`${dev}:${ino}`]), { status: "ok", content: "hello", truncated: false });
-  const failed = (root: string): object => {
-    return { status: "failed", content: `read_file: ${root}: is something else than what was decided about`, truncated: false };
+  const identity = (at: string): string => {
+    const { dev, ino } = statSync(at, { bigint: true });
+    return `${dev}:${ino}`;
   };
-  assert.deepEqual(call([folder.path], [`${dev}:${ino + 1n}`]), failed(folder.path));
-  assert.deepEqual(call([folder.path, "/none"], [`${dev}:${ino}`, "1:1"]), failed("/none"));
-  assert.deepEqual(call([folder.path], []), failed(folder.path));
+  const shown = { path: folder.path, source: identity(folder.path), shown: true };
+  const call = (...mounts: readonly object[]): unknown =>
+    body(runToolkit(frame({ tool: "read_file", arguments: { path } }, [folder.path], mounts)));
+  const done = { status: "ok", content: "hello", truncated: false };
+  const failed = (at: string): object => {
+    return { status: "failed", content: `read_file: ${at}: is something else than what was decided about`, truncated: false };
+  };
+  assert.deepEqual(call(shown), done);
+  assert.deepEqual(call({ ...shown, source: "1:1" }), failed(folder.path));
+  assert.deepEqual(call(shown, { path: "/none", source: "1:1", shown: true }), failed("/none"));
+  assert.deepEqual(call(shown, { path: "/none", source: "1:1", shown: false }), failed("/none"));
+  assert.deepEqual(call(shown, { path, source: "1:1", shown: false }), done);
+  assert.deepEqual(call(shown, { path, source: identity(path), shown: false }), failed(path));
 });
 
 test("the toolkit runs a command, and its exit status stays the tool's own", () => {

@@ -19,6 +19,11 @@ export interface Layer {
   readonly path: AbsPath;
 }
 
+/** Whether the layer is there to hide what is at its path. */
+export function isMask(kind: Layer["kind"]): boolean {
+  return kind === "empty_directory" || kind === "empty_file";
+}
+
 export type Layering =
   | { readonly kind: "layers"; readonly layers: readonly Layer[] }
   | { readonly kind: "error"; readonly code: RunErrorCode; readonly detail: string };

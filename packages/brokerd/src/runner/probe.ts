@@ -11,7 +11,7 @@ const PROBE_PATH = AbsPath.parse("/opt/boxmaker/toolkit.mjs");
 /** Returns why boxes of this kind can't run, or nothing when they can. */
 export async function probe(launcher: Launcher): Promise<string | undefined> {
   const request = { tool: "read_file", arguments: { path: PROBE_PATH } } as const;
-  const message = { kind: "box_run", body: { request, roots: [], sources: null, output_cap: OUTPUT_CAP, fetch: null } } as const;
+  const message = { kind: "box_run", body: { request, roots: [], mounts: null, output_cap: OUTPUT_CAP, fetch: null } } as const;
   const input = encodeMessage(BoxRun, { id: 1, final: true, message });
   const never = new AbortController().signal;
   const box = startBox(launcher.launch({ layers: [], egress: null }, LIMIT_MS), {

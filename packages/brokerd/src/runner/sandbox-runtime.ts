@@ -5,13 +5,13 @@ import type { BoxContents, ProxyContents } from "./box-contents.ts";
 import { type Begin, type Box, runInBox } from "./box-process.ts";
 import { carriesAway, overlap } from "./box-reach.ts";
 import { EgressProxies, type Lease, MAX_AGE_MS } from "./egress/egress-proxies.ts";
-import { type Layering, layOut } from "./layers.ts";
-import { sourceIdentity } from "./mount-source.ts";
+import { type Layer, type Layering, layOut } from "./layers.ts";
 import type { BoxPool } from "./pool/box-pool.ts";
 import type { WaitingBox } from "./pool/waiting-box.ts";
 import { isRunSpec, type RunSpec } from "./run-spec.ts";
 import { type RunnerConfig, timeLimitMs } from "./runner-config.ts";
 import type { RunOutcome, Runtime } from "./runtime.ts";
+import { type ToldMounts, toldMounts } from "./told-mounts.ts";
 
 /** The part that differs: how a box of this kind is started. */
 export interface Launcher extends AsyncDisposable {
@@ -89,22 +89,22 @@ export class SandboxRuntime implements Runtime {
   }
 
   async #start(spec: RunSpec, lease: OpenLease | null, signal: AbortSignal): Promise<RunOutcome> {
-    const { request, mounts } = spec;
+    const { request } = spec;
     const limitMs = timeLimitMs(this.#config, request.tool);
     const { output_cap: outputCap } = this.#config;
-    const fetch = lease === null ? null : { follow_redirects: spec.followsRedirects, limit_ms: fetchLimitMs(limitMs) };
-    const sources = this.#launcher.keepsIdentities ? mounts.map(({ source }) => sourceIdentity(source)) : null;
-    const body = { request, roots: mounts.map(({ path }) => path), sources, output_cap: outputCap, fetch };
-    const input = encodeMessage(BoxRun, { id: 1, final: true, message: { kind: "box_run", body } });
     const waiting = this.pool?.claim(spec);
     await waiting?.readyOr(signal);
-    const layering = await layOutSafely(spec);
-    if (layering.kind === "error") {
+    const laidOut = await layOutSafely(spec);
+    if (laidOut.kind === "error") {
       waiting?.dismiss();
       lease?.release();
-      return layering;
+      return laidOut;
     }
-    const contents = { layers: layering.layers, egress: lease?.directory ?? null };
+    const contents = { layers: laidOut.layers, egress: lease?.directory ?? null };
+    const fetch = lease === null ? null : { follow_redirects: spec.followsRedirects, limit_ms: fetchLimitMs(limitMs) };
+    const mounts = this.#launcher.keepsIdentities ? laidOut.mounts : null;
+    const body = { request, roots: spec.mounts.map(({ path }) => path), mounts, output_cap: outputCap, fetch };
+    const input = encodeMessage(BoxRun, { id: 1, final: true, message: { kind: "box_run", body } });
     // From the last look at what is mounted to here nothing is awaited.
     const begin = this.#beginIn(waiting, contents) ?? this.#beginCold(contents, limitMs);
     const box = runInBox(begin, { input, limitMs, outputCap, signal });
@@ -207,10 +207,18 @@ export function openProxies(launcher: EgressLauncher, config: RunnerConfig, pare
   });
 }
 
+type LaidOut =
+  | { readonly kind: "layers"; readonly layers: readonly Layer[]; readonly mounts: ToldMounts }
+  | Extract<Layering, { readonly kind: "error" }>;
+
 /** A folder that can't be looked into could hold what has to be hidden: then nothing runs. */
-async function layOutSafely(spec: RunSpec): Promise<Layering> {
+async function layOutSafely(spec: RunSpec): Promise<LaidOut> {
   try {
-    return await layOut(spec);
+    const layering = await layOut(spec);
+    if (layering.kind === "error") return layering;
+    const mounts = toldMounts(spec, layering.layers);
+    if (mounts !== undefined) return { ...layering, mounts };
+    return { kind: "error", code: "mount_changed", detail: "what has to be covered changed while the box was laid out" };
   } catch (error) {
     // The environment's or a bug: either way no box is started.
     return { kind: "error", code: "mount_unusable", detail: error instanceof Error ? error.message : "unknown error" };

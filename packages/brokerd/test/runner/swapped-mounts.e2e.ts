@@ -1,7 +1,8 @@
 /** What is mounted by path may get another meaning after brokerd's last look at it: then the box itself has to notice. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, relative } from "node:path";
 import { test } from "node:test";
 import { buildRunSpec } from "../../src/runner/run-spec.ts";
 import { type CallOptions, decideCall } from "./decisions.ts";
@@ -10,7 +11,53 @@ import { temporaryFolder } from "./temporary-folder.ts";
 
 const PROGRAMS = { podman: "podman", bubblewrap: "bwrap" } as const;
 
+/** What is laid over a folder in a box, each swapped for a link to a place that the box has as well as the host. */
+const SWAPS = [
+  { what: "a folder that the host executes from", place: ".git/hooks" },
+  { what: "the folder around one", place: ".git" },
+  { what: "the folder around what is hidden", place: "a" },
+] as const;
+
 for (const sandbox of SANDBOXES) {
+  test(`a box of ${sandbox.name} does nothing where this was swapped within its grant as it started`, {
+    skip: sandbox.skip,
+  }, async (t) => {
+    using home = temporaryFolder();
+    using folder = temporaryFolder();
+    const { stdout } = spawnSync("/bin/sh", ["-c", `command -v ${PROGRAMS[sandbox.name]}`], { encoding: "utf8" });
+    // In the sandbox's place: it does what the file says, if there is one, and becomes the sandbox.
+    const swap = `if mv "${folder.at("now")}" "${folder.at("done")}" 2> /dev/null; then . "${folder.at("done")}"; fi`;
+    writeFileSync(folder.at("sandbox"), `#!/bin/sh\n${swap}\nexec ${stdout.trim()} "$@"\n`);
+    chmodSync(folder.at("sandbox"), 0o755);
+    const opening = await sandbox.open(home.path, { [sandbox.name]: folder.at("sandbox"), pool: 0 });
+    assert.ok(opening.kind === "ready", opening.kind === "refused" ? opening.problem : "");
+    await using runtime = opening.runtime;
+    const granted = folder.at("granted");
+    for (const at of ["granted/.git/hooks", "granted/a/secret", "also/hooks", "also/secret"])
+      mkdirSync(folder.at(at), { recursive: true });
+    for (const { what, place } of SWAPS) {
+      await t.test(what, async () => {
+        const at = `${granted}/${place}`;
+        // bubblewrap mounts in this order: what the link leads to is there by then.
+        const link = relative(dirname(at), folder.at("also"));
+        writeFileSync(folder.at("now"), `mv "${at}" "${folder.at("aside")}"; ln -s "${link}" "${at}"`);
+        const command = `touch ${granted}/made; ls ${at}/`;
+        const given = {
+          tool: "shell",
+          arguments: { command },
+          paths: [granted, folder.at("also")],
+          denied: [`${granted}/a/secret`],
+        } as const;
+        const outcome = await runtime.run(buildRunSpec(decideCall(runtime, given)), { signal: new AbortController().signal });
+        assert.ok(existsSync(folder.at("aside")), "expected the swap to have been made");
+        assert.equal(spawnSync("/bin/sh", ["-c", `rm "${at}" && mv "${folder.at("aside")}" "${at}"`]).status, 0);
+        assert.ok(outcome.kind === "done", JSON.stringify(outcome));
+        assert.match(outcome.content, /^shell: \S+: is something else than what was decided about$/u);
+        assert.ok(!existsSync(`${granted}/made`));
+      });
+    }
+  });
+
   test(`a box of ${sandbox.name} does nothing in a folder that was put in its grant's place as it started`, {
     skip: sandbox.skip,
   }, async () => {

@@ -11,18 +11,23 @@ import { message } from "../wire/message.ts";
  */
 const FetchTerms = z.strictObject({ follow_redirects: z.boolean(), limit_ms: SafeInteger.min(1) }).readonly();
 
-/** What a root is on the host: `device:inode`, in decimal digits. */
-const Source = z.string().regex(/^[0-9]{1,20}:[0-9]{1,20}$/u);
+/**
+ * A mount of the box. `source` is what was at that path on the host when the call was decided about: `device:inode`, in decimal digits;
+ * `shown` whether that is to be seen there, or something else over it.
+ */
+const BoxMount = z
+  .strictObject({ path: AbsPath, source: z.string().regex(/^[0-9]{1,20}:[0-9]{1,20}$/u), shown: z.boolean() })
+  .readonly();
 
 /**
- * The whole of what a box is told. `roots` are the mounts of the call (a file tool refuses paths outside them); `sources` are what was
- * decided about at each of them, or null where files have other numbers in the box; `output_cap` is in bytes; `fetch` is null where the
- * box has no way to the network.
+ * The whole of what a box is told. `roots` are the granted paths of the call (a file tool refuses paths outside them); `mounts` is
+ * what the box has to find itself made of, or null where files have other numbers in it; `output_cap` is in bytes; `fetch` is null where
+ * the box has no way to the network.
  */
 export const BoxRun = message("box_run", {
   request: ToolCall,
   roots: z.array(AbsPath).readonly(),
-  sources: z.array(Source).readonly().nullable(),
+  mounts: z.array(BoxMount).readonly().nullable(),
   output_cap: SafeInteger.min(1),
   fetch: FetchTerms.nullable(),
 });

@@ -5,7 +5,7 @@
 import { lstatSync, realpathSync } from "node:fs";
 import type { AbsPath } from "@boxmaker/proto";
 import { type BoxContents, EGRESS_DIRECTORY } from "../box-contents.ts";
-import type { Layer } from "../layers.ts";
+import { isMask, type Layer } from "../layers.ts";
 import { hostMountsBelow, mountTable } from "./mount-table.ts";
 
 /** One mount of a box: what is on the host at `source` is covered with, or seen at, `target`. */
@@ -61,10 +61,6 @@ export function hasItsFittings(process: number, contents: BoxContents): boolean 
     // The box is gone, or its view is closed to us: then nobody can say what it holds.
     return false;
   }
-}
-
-function isMask(kind: Layer["kind"]): boolean {
-  return kind === "empty_directory" || kind === "empty_file";
 }
 
 function isReadOnly(kind: Layer["kind"]): boolean {
