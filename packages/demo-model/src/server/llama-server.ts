@@ -119,7 +119,8 @@ export class LlamaServer implements AsyncDisposable {
     const route = `${request.method} ${url.pathname}`;
     this.seen.add(`${request.method} ${request.url}`);
     const body = await readBody(request);
-    const canned = this.#settings.routes(`${request.method} ${request.url}`);
+    const isCompletion = route === "POST /v1/chat/completions" || route === "POST /chat/completions";
+    const canned = isCompletion ? undefined : this.#settings.routes(`${request.method} ${request.url}`);
     if (body === undefined) {
       response.destroy();
     } else if (canned !== undefined) {
@@ -128,7 +129,7 @@ export class LlamaServer implements AsyncDisposable {
       sendJson(response, 503, LOADING);
     } else if (!isPublicRoute(url.pathname) && !this.#isAuthorized(request)) {
       sendJson(response, 401, errorBody(401, "Invalid API Key", "authentication_error"));
-    } else if (route === "POST /v1/chat/completions" || route === "POST /chat/completions") {
+    } else if (isCompletion) {
       await this.#complete(request, body, response);
     } else {
       const answer = this.#answerSimple(url, route, body);
