@@ -21,6 +21,7 @@ test("every command has help with an example", async () => {
     "sessions",
     "session show",
     "session rewind",
+    "session export",
     "label show",
     "label reset",
     "grants replay",

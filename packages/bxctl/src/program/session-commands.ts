@@ -6,6 +6,7 @@ import type { CommandLine } from "./command-line.ts";
 interface Flags {
   readonly json?: boolean;
   readonly to: string;
+  readonly format: string;
 }
 
 const JSON_FLAG = ["--json", "one line of JSON"] as const;
@@ -42,6 +43,20 @@ export function addSessionCommands(line: CommandLine): void {
     .action(async (id: string, flags: Flags, command: Command) => {
       const { rewindSession } = await import("../box/session-commands.ts");
       line.finish(await rewindSession(await at(flags, command), id, flags.to));
+    });
+
+  line
+    .add(
+      session,
+      "export <id>",
+      "the whole conversation from its logs; what anybody wrote stays inside its block",
+      "bxctl session export holidays > holidays.md",
+    )
+    .option("--format <format>", "markdown or json", "markdown")
+    .action(async (id: string, { format }: Flags, command: Command) => {
+      const { exportSession } = await import("../sessions/export-session.ts");
+      const { systemClock } = await import("@boxmaker/edge/log");
+      line.finish(await exportSession({ places: line.placesOf(command), ...(await line.screens()) }, id, format, systemClock));
     });
 
   const label = line.group("label", "what boxes left on paths: what is written there counts as what its session had seen");
