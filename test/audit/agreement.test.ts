@@ -35,7 +35,7 @@ async function verify(directory: string): Promise<{ status: number; text: string
 
 /** Starts and stops the log as brokerd does: its head, or why it is refused. */
 async function start(directory: AbsPath, acceptBreak = false): Promise<number | string> {
-  const clock = { now: () => Date.parse("2026-01-10T00:00:00.000Z") };
+  const clock = { now: () => Date.parse("2026-01-10T00:00:00.000Z"), monotonic: () => 0 };
   const ignore = (): void => {};
   const opening = await openAuditLog({ directory, clock, acceptBreak, onRecord: ignore, onRestart: ignore, warn: ignore });
   if (opening.kind === "refused") return opening.problem;

@@ -268,7 +268,7 @@ for (const { name, make, verify, start, notice } of STATES) {
       let text = "";
       assert.equal(await verifyAudit(directory, { write: (part) => (text += part) }), verify.status, text);
       assert.match(text, verify.says);
-      const clock = { now: () => Date.parse("2026-01-10T00:00:00.000Z") };
+      const clock = { now: () => Date.parse("2026-01-10T00:00:00.000Z"), monotonic: () => 0 };
       const opening = await openAuditLog({ directory, clock, onRecord: () => {}, warn: () => {} });
       if (opening.kind === "refused") {
         assert(start instanceof RegExp, opening.problem);

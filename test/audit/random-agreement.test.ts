@@ -29,7 +29,7 @@ async function verify(directory: string): Promise<Judgement> {
 /** Starts and stops the log: what it said, and its head. */
 async function start(directory: AbsPath, acceptBreak = false): Promise<Judgement & { readonly head: number | undefined }> {
   const ignore = (): void => {};
-  const clock = { now: () => Date.parse("2026-01-10T00:00:00.000Z") };
+  const clock = { now: () => Date.parse("2026-01-10T00:00:00.000Z"), monotonic: () => 0 };
   const opening = await openAuditLog({ directory, clock, acceptBreak, onRecord: ignore, onRestart: ignore, warn: ignore });
   if (opening.kind === "refused") return { ...judgementOf(opening.problem), head: undefined };
   const { head } = opening.log;

@@ -45,7 +45,7 @@ export { describesLine, type LinePlace, recoveryOf, type TornLine } from "./audi
 export { BoxDone, BoxRun } from "./box/box-messages.ts";
 export { encodeFrame, FrameDecoder, type FrameEnd, type FrameStep, MAX_FRAME } from "./frame/frame.ts";
 export { Hash32 } from "./ids/hash32.ts";
-export { ApprovalId, AuditSeq, CallId, parseApprovalId, SafeInteger } from "./ids/integers.ts";
+export { ApprovalId, AuditSeq, auditSeqAfter, CallId, parseApprovalId, SafeInteger } from "./ids/integers.ts";
 export { SessionId } from "./ids/session-id.ts";
 export { sha256, ZERO_HASH } from "./ids/sha256.ts";
 export { millisFromTimestamp, Timestamp, timestampFromMillis } from "./ids/timestamp.ts";

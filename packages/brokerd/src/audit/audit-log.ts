@@ -24,6 +24,7 @@ import { type DirectoryLock, lockDirectory } from "./directory-lock.ts";
 import { endLine, lossDue, mendingOf } from "./mending.ts";
 import { isOutOfSpace, phraseFailure } from "./phrase-failure.ts";
 import { type LogMark, type LogReader, MarkGate, readAll, readBehind } from "./read-directory.ts";
+import { SyncPace } from "./sync-pace.ts";
 
 export type { AuditLog } from "./audit-writer.ts";
 export type { LogMark } from "./read-directory.ts";
@@ -34,7 +35,7 @@ const NO_BLOBS: ReadonlyMap<Hash32, string> = new Map();
 /** What opening needs. */
 export interface AuditLogOptions {
   readonly directory: AbsPath;
-  readonly clock: Pick<Clock, "now">;
+  readonly clock: Pick<Clock, "now" | "monotonic">;
   /** Takes every record of the log in order while it is being opened. Must not throw. */
   readonly onRecord: (record: AuditRecord) => void;
   /**
@@ -58,6 +59,8 @@ export interface AuditLogOptions {
   readonly checkpoints?: Pick<Checkpoints, "begin" | "onDurable"> | undefined;
   /** Takes one printable line, should the log stop later. Must not throw. */
   readonly warn: (line: string) => void;
+  /** Of the directory's disk, where something is known of it already. */
+  readonly pace?: SyncPace;
   /** Where to look for flock(1), instead of the usual places. */
   readonly lockPrograms?: readonly string[];
 }
@@ -122,7 +125,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLogOp
 }
 
 async function openLocked(options: AuditLogOptions, stack: AsyncDisposableStack, lock: DirectoryLock): Promise<AuditLogOpening> {
-  const { directory, clock, onRecord, warn, acceptBreak = false } = options;
+  const { directory, clock, onRecord, warn, acceptBreak = false, pace = new SyncPace() } = options;
   const notices: string[] = [];
   if (makePrivate(lock.descriptor)) notices.push(`took other users' access to ${quoteText(directory)} away`);
   const listing = listLog(await readAuditEntries(directory));
@@ -153,7 +156,7 @@ async function openLocked(options: AuditLogOptions, stack: AsyncDisposableStack,
   const grants = stack.use(await BlobStore.open(directory, "grants"));
   const { checkpoints } = options;
   const onDurable = checkpoints?.onDurable.bind(checkpoints);
-  const log = new AuditLog({ directory, clock, warn, lock, blobs, grants, head: mending.head, file, onDurable });
+  const log = new AuditLog({ directory, clock, pace, warn, lock, blobs, grants, head: mending.head, file, onDurable });
   if (mending.unended !== undefined) await endLine(directory, mending.unended, file);
   const loss = verdict.kind === "differs" ? [lossDue(verdict)] : [];
   for (const { event, phrase } of [...mending.due, ...loss]) {

@@ -6,7 +6,8 @@ import {
   type AbsPath,
   type AuditEvent,
   type AuditRecord,
-  AuditSeq,
+  type AuditSeq,
+  auditSeqAfter,
   type ChainHead,
   type DayFileName,
   dayFileOf,
@@ -25,6 +26,7 @@ import { DayFile } from "./day-file.ts";
 import type { DirectoryLock } from "./directory-lock.ts";
 import { phraseFailure } from "./phrase-failure.ts";
 import type { LogMark } from "./read-directory.ts";
+import type { SyncPace } from "./sync-pace.ts";
 
 const syncFile = promisify(fsync);
 
@@ -39,7 +41,9 @@ export interface Appended {
 /** What an opened log is made of. The log owns lock, blobs, grants and file, and disposes of them. */
 export interface AuditLogParts {
   readonly directory: AbsPath;
-  readonly clock: Pick<Clock, "now">;
+  readonly clock: Pick<Clock, "now" | "monotonic">;
+  /** Of the disk that the directory is on. */
+  readonly pace: SyncPace;
   readonly warn: (line: string) => void;
   readonly lock: Pick<DirectoryLock, "descriptor"> & Disposable;
   readonly blobs: BlobStore;
@@ -72,6 +76,8 @@ export class AuditLog implements AsyncDisposable {
   /** Whether the last batch had more than one record. */
   #isBusy = false;
   #isDraining = false;
+  /** The end of this turn of the event loop, where a sync was already waited for in it. */
+  #turnEnd: Promise<void> | undefined;
   #drained: Promise<void> = Promise.resolve();
   #failure: AuditStoppedError | undefined;
 
@@ -120,7 +126,7 @@ export class AuditLog implements AsyncDisposable {
       if (sha256(text) !== hash) throw new RangeError("expected each blob under the hash of its text");
     }
     const time = timestampFromMillis(this.#parts.clock.now());
-    const seq = AuditSeq.parse(this.#seq + 1);
+    const seq = auditSeqAfter(this.#seq);
     const { record, line } = encodeRecordLine({ seq, time, prev: this.#hashOfLast(), event });
     // INVARIANT: never back to an earlier day's file, whatever the clock does.
     const file = this.#lastFile !== undefined && dayOf(this.#lastFile) >= dayOf(time) ? this.#lastFile : dayFileOf(time);
@@ -151,13 +157,13 @@ export class AuditLog implements AsyncDisposable {
 
   async #drain(): Promise<void> {
     // Appends of one step go into the same batch; where several callers are at work, so do those of one turn of the event loop.
-    await (this.#isBusy ? new Promise(setImmediate) : Promise.resolve());
+    await (this.#turnEnd ?? (this.#isBusy ? new Promise<void>((resolve) => setImmediate(resolve)) : Promise.resolve()));
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;
       this.#waiting = [];
       this.#isBusy = batch.length > 1;
       try {
-        await this.#commit(batch);
+        if (!this.#commitInPlace(batch)) await this.#commit(batch);
       } catch (error) {
         // Nobody can say what of this batch is on the disk, and later records chain on it: the next start reads what is there.
         this.#stop(error, batch);
@@ -181,20 +187,53 @@ export class AuditLog implements AsyncDisposable {
     }
   }
 
+  /**
+   * Commits a record that comes alone on the spot, where the disk is quick; says whether it did. Once in a turn of the event loop at most:
+   * what came in meanwhile has its turn first, and is written together.
+   */
+  #commitInPlace([only, ...others]: readonly Waiting[]): boolean {
+    const file = this.#file;
+    if (only === undefined || others.length > 0 || only.blobs.size > 0 || file?.name !== only.file) return false;
+    if (!this.#parts.pace.isQuick || this.#turnEnd !== undefined) return false;
+    this.#turnEnd = new Promise((resolve) => setImmediate(resolve)).then(() => {
+      this.#turnEnd = undefined;
+      this.#hashOfLast();
+    });
+    const offset = file.bytes;
+    file.append(Buffer.from(`${only.line}\n`));
+    const started = this.#parts.clock.monotonic();
+    file.syncInPlace();
+    this.#synced(file, [only], { offset, started });
+    return true;
+  }
+
   async #writeLines(name: DayFileName, batch: readonly Waiting[]): Promise<void> {
     const current = this.#file;
     const file = current?.name === name ? current : this.#beginFile(name);
-    let offset = file.bytes;
+    const offset = file.bytes;
     file.append(Buffer.from(batch.map(({ line }) => `${line}\n`).join("")));
+    const started = this.#parts.clock.monotonic();
     const synced = file.sync();
     // While the disk is at work.
     this.#hashOfLast();
     await synced;
     if (file !== current) await syncFile(this.#parts.lock.descriptor);
+    this.#synced(file, batch, { offset, started });
+  }
+
+  /** These lines, from `offset` on, are on the disk, whose sync began at `started`. */
+  #synced(
+    file: DayFile,
+    batch: readonly Waiting[],
+    { offset, started }: { readonly offset: number; readonly started: number },
+  ): void {
+    const { clock, pace, onDurable } = this.#parts;
+    pace.took(clock.monotonic() - started);
+    let start = offset;
     for (const { record, line } of batch) {
       const bytes = Buffer.byteLength(line);
-      this.#parts.onDurable?.(record, line, { file: name, offset, bytes });
-      offset += bytes + 1;
+      onDurable?.(record, line, { file: file.name, offset: start, bytes });
+      start += bytes + 1;
     }
   }
 

@@ -40,6 +40,10 @@ export class FakeClock {
   now(): number {
     return Date.parse(this.text);
   }
+  elapsed = 0;
+  monotonic(): number {
+    return this.elapsed;
+  }
 }
 
 export function startedEvent(head: number, version = "0.1.0"): AuditEvent {

@@ -60,7 +60,7 @@ class Life {
     this.known = from === undefined ? [] : [...snapshot];
     const opening = await openAuditLog({
       directory: this.#home.audit,
-      clock: { now: () => this.now },
+      clock: { now: () => this.now, monotonic: () => 0 },
       from,
       onRecord: (record) => this.known.push(record),
       onRestart: () => {

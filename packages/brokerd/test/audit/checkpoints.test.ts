@@ -103,7 +103,7 @@ test("a log that has grown since is opened, from the newest checkpoint on or, wi
   await runSigned(temp, 4);
   {
     // Records after the last checkpoint, as a killed brokerd leaves them.
-    await using plain = await openLog(temp.audit, { now: () => Date.UTC(2026, 10, 30) });
+    await using plain = await openLog(temp.audit, { now: () => Date.UTC(2026, 10, 30), monotonic: () => 0 });
     await plain.log.append(sessionEvent("later"), NO_BLOBS).durable;
   }
   const clock = new FakeClock();

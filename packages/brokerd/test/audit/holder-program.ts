@@ -5,7 +5,7 @@ import { AbsPath } from "@boxmaker/proto";
 import { openAuditLog } from "../../src/audit/audit-log.ts";
 
 const directory = AbsPath.parse(process.argv[2]);
-const opening = await openAuditLog({ directory, clock: { now: () => 0 }, onRecord: () => {}, warn: () => {} });
+const opening = await openAuditLog({ directory, clock: { now: () => 0, monotonic: () => 0 }, onRecord: () => {}, warn: () => {} });
 const child = spawn("/bin/sleep", ["600"], { stdio: "ignore" });
 writeSync(1, opening.kind === "open" ? `opened ${child.pid}\n` : `${opening.problem}\n`);
 process.stdin.resume();

@@ -33,7 +33,12 @@ function pathsIn(home: TempDirectory): string[] {
 }
 
 /** @param fault as strace's `inject` has it; none injects nothing */
-export function runTraced(home: TempDirectory, calls: string, fault: string | undefined, mode: "usual" | "accept" = "usual"): Run {
+export function runTraced(
+  home: TempDirectory,
+  calls: string,
+  fault: string | undefined,
+  mode: "usual" | "accept" | "quick" = "usual",
+): Run {
   const traceFile = join(home.path, "trace");
   const inject = fault === undefined ? [] : ["-e", `inject=${calls}:${fault}`];
   const paths = pathsIn(home).flatMap((path) => ["-P", path]);

@@ -9,6 +9,7 @@ import { AuditStoppedError } from "../../src/audit/audit-stopped-error.ts";
 import { AuditLog, type AuditLogParts } from "../../src/audit/audit-writer.ts";
 import { BlobStore } from "../../src/audit/blob-store.ts";
 import { DayFile } from "../../src/audit/day-file.ts";
+import { SyncPace } from "../../src/audit/sync-pace.ts";
 import { DAY, FakeClock, NO_BLOBS, openLog, sessionEvent, startedEvent, TempDirectory } from "./audit-fixture.ts";
 
 interface Told {
@@ -31,12 +32,16 @@ class Writer implements AsyncDisposable {
     });
   }
 
-  static async make(home: TempDirectory, { clock = new FakeClock(), locked = home.audit, file }: Options = {}): Promise<Writer> {
+  static async make(
+    home: TempDirectory,
+    { clock = new FakeClock(), pace = new SyncPace(), locked = home.audit, file }: Options = {},
+  ): Promise<Writer> {
     mkdirSync(home.audit, { recursive: true, mode: 0o700 });
     const descriptor = openSync(locked, "r");
     return new Writer({
       directory: home.audit,
       clock,
+      pace,
       lock: { descriptor, [Symbol.dispose]: () => closeSync(descriptor) },
       blobs: await BlobStore.open(home.audit, "blobs"),
       grants: await BlobStore.open(home.audit, "grants"),
@@ -50,13 +55,13 @@ class Writer implements AsyncDisposable {
   }
 }
 
-/** Counts the calls of a day file's method, and leaves the method as it was. */
+/** Counts the calls of a day file's method, where something may be done first, and leaves the method as it was. */
 class Calls implements Disposable {
-  readonly #method: "append" | "sync";
+  readonly #method: "append" | "sync" | "syncInPlace";
   readonly #original: (...values: never[]) => unknown;
   count = 0;
 
-  constructor(method: "append" | "sync") {
+  constructor(method: "append" | "sync" | "syncInPlace", instead?: () => void) {
     this.#method = method;
     const original = DayFile.prototype[method];
     this.#original = original;
@@ -64,6 +69,7 @@ class Calls implements Disposable {
     Object.assign(DayFile.prototype, {
       [method](this: DayFile, ...values: readonly unknown[]): unknown {
         counted();
+        instead?.();
         return Reflect.apply(original, this, values);
       },
     });
@@ -76,6 +82,7 @@ class Calls implements Disposable {
 
 interface Options {
   readonly clock?: FakeClock;
+  readonly pace?: SyncPace;
   readonly locked?: string;
   readonly file?: DayFile | undefined;
 }
@@ -210,6 +217,62 @@ test("where several callers are at work, records of one turn of the event loop s
     writer.told.map(({ record }) => Number(record.seq)),
     [1, 2, 3, 4, 5],
   );
+});
+
+test("a record that comes alone is synced on the spot where the disk is quick, once in a turn of the event loop", async () => {
+  using home = new TempDirectory();
+  await using writer = await Writer.make(home, { pace: new SyncPace(0) });
+  using places = new Calls("syncInPlace");
+  using threads = new Calls("sync");
+  // A new file needs the directory's sync, too.
+  await writer.log.append(startedEvent(0), NO_BLOBS).durable;
+  assert.deepEqual([places.count, threads.count], [0, 1]);
+  await writer.log.append(startedEvent(1), NO_BLOBS).durable;
+  assert.deepEqual([places.count, threads.count], [1, 1]);
+  // What comes later in this turn waits for its end, and is written together.
+  const later = [writer.log.append(startedEvent(2), NO_BLOBS)];
+  await Promise.resolve();
+  later.push(writer.log.append(startedEvent(3), NO_BLOBS));
+  await Promise.all(later.map(({ durable }) => durable));
+  assert.deepEqual([places.count, threads.count], [1, 2]);
+  await new Promise(setImmediate);
+  await writer.log.append(startedEvent(4), new Map([[sha256("text"), "text"]])).durable;
+  assert.deepEqual([places.count, threads.count], [1, 3]);
+  assert.deepEqual(
+    writer.told.map(({ record, place }) => [Number(record.seq), place.offset]),
+    home
+      .text(DAY)
+      .trimEnd()
+      .split("\n")
+      .map((_line, index, lines) => [index + 1, lines.slice(0, index).join("\n").length + Math.min(index, 1)]),
+  );
+});
+
+test("after a slow sync on the spot, a thread has to see quick ones before the next", async () => {
+  using home = new TempDirectory();
+  const clock = new FakeClock();
+  await using writer = await Writer.make(home, { clock, pace: new SyncPace(0) });
+  await writer.log.append(startedEvent(0), NO_BLOBS).durable;
+  using places = new Calls("syncInPlace", () => {
+    clock.elapsed += 2;
+  });
+  using threads = new Calls("sync");
+  for (let index = 1; index <= 10; index++) await writer.log.append(startedEvent(index), NO_BLOBS).durable;
+  assert.deepEqual([places.count, threads.count], [2, 8]);
+});
+
+test("a sync that fails on the spot stops the log, as any other does", async () => {
+  using home = new TempDirectory();
+  await using writer = await Writer.make(home, { pace: new SyncPace(0) });
+  await writer.log.append(startedEvent(0), NO_BLOBS).durable;
+  const cause = new Error("EIO: i/o error, fdatasync");
+  using _failing = new Calls("syncInPlace", () => {
+    throw cause;
+  });
+  const first = writer.log.append(startedEvent(1), NO_BLOBS);
+  await assert.rejects(first.durable, (error) => error instanceof AuditStoppedError && error.cause === cause);
+  assert.deepEqual([writer.log.stopped, writer.told.length], [true, 1]);
+  assert.throws(() => writer.log.append(startedEvent(2), NO_BLOBS), AuditStoppedError);
 });
 
 test("a closed log and a blob that isn't what its hash says are refused by name", async () => {

@@ -13,6 +13,17 @@ export type CallId = z.infer<typeof CallId>;
 export const AuditSeq = SafeInteger.min(1).brand<"AuditSeq">();
 export type AuditSeq = z.infer<typeof AuditSeq>;
 
+/**
+ * The seq of the record that comes after `last` records.
+ *
+ * @throws {RangeError} when that is no seq
+ */
+export function auditSeqAfter(last: number): AuditSeq {
+  const next = last + 1;
+  if (!Number.isSafeInteger(next) || next < 1) throw new RangeError(`expected a whole number of records, got ${last}`);
+  return next as AuditSeq;
+}
+
 /** An approval's id: the audit `seq` of the decision that asked. */
 export const ApprovalId = AuditSeq.brand<"ApprovalId">();
 export type ApprovalId = z.infer<typeof ApprovalId>;

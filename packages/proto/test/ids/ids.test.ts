@@ -6,6 +6,7 @@ import fc from "fast-check";
 import {
   ApprovalId,
   AuditSeq,
+  auditSeqAfter,
   CallId,
   Hash32,
   millisFromTimestamp,
@@ -77,6 +78,14 @@ test("integers are whole, from 0 (a seq from 1) to 2^53-1", () => {
       assert.ok(!schema.safeParse(value).success, String(value));
   }
   for (const schema of [AuditSeq, ApprovalId]) assert.ok(!schema.safeParse(0).success);
+});
+
+test("the seq after some records is a seq wherever there is one", () => {
+  for (const last of [0, 1, Number.MAX_SAFE_INTEGER - 1]) assert.equal(auditSeqAfter(last), AuditSeq.parse(last + 1));
+  for (const last of [-1, 0.5, Number.MAX_SAFE_INTEGER, Number.NaN, Number.POSITIVE_INFINITY]) {
+    assert.ok(!AuditSeq.safeParse(last + 1).success);
+    assert.throws(() => auditSeqAfter(last), RangeError);
+  }
 });
 
 test("SessionId is [a-z0-9][a-z0-9-]{0,63}, and so never a path of its own", () => {

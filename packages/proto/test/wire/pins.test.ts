@@ -84,6 +84,7 @@ const EXPORTS: readonly string[] = [
   "Usage",
   "WIRE_VERSION",
   "ZERO_HASH",
+  "auditSeqAfter",
   "canonicalJson",
   "carriedRecords",
   "dayFileOf",
