@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { createServer } from "node:http";
 import { test } from "node:test";
 import { refuse, reply, replySteps, startModelServer, stream } from "@boxmaker/demo-model";
 import { ModelHttp } from "../../src/model/http.ts";
@@ -260,11 +258,11 @@ test("a server without slots is given one limit for its head, and nothing but th
 
 test("a server that fails when it is asked what it is isn't taken for one without slots", async () => {
   await using home = await TestHome.make();
+  const infer = home.at("run/infer/infer.sock");
   let status = 500;
-  const server = createServer((_request, response) => response.writeHead(status).end("{}"));
-  server.listen(home.at("run/infer/infer.sock"));
-  await once(server, "listening");
-  await using http = new ModelHttp(home.at("run/infer/infer.sock"), 1_000);
+  const routes = () => ({ status, body: "{}" });
+  await using _server = await startModelServer({ script: [], routes, listen: { kind: "unix", path: infer } });
+  await using http = new ModelHttp(infer, 1_000);
   const model = new ModelServer(http, "auto");
   const { signal } = new AbortController();
   await assert.rejects(model.info(signal), (error) => error instanceof CompletionError && error.error.code === "server_error");
@@ -273,7 +271,6 @@ test("a server that fails when it is asked what it is isn't taken for one withou
   assert.equal(model.hasNoSlots, false);
   status = 404;
   assert.deepEqual(await model.info(signal), { kind: "openai" });
-  server.close();
 });
 
 test("a config that says llama-server takes no other", async () => {
