@@ -10,13 +10,14 @@ import { AskingView } from "./asking-view.ts";
 import { announce, type ChatContext } from "./chat-context.ts";
 import { JsonView } from "./json-view.ts";
 import type { TurnEnd } from "./run-turn.ts";
-import { takeTurn } from "./take-turn.ts";
+import { takeCompact, takeTurn } from "./take-turn.ts";
 import { ScreenView } from "./turn-view.ts";
 import { readWish } from "./wish.ts";
 
 const HELP = [
   "/help   this list",
   "/allow TOOL SCOPE [uses N]  lets the model use the tool there without asking, until the next turn ends",
+  "/compact  has the model sum the conversation up and goes on with that, which makes room",
   "/quit   leaves; so does the end of input (Ctrl-D)",
   "//text  sends a text that begins with /",
   "Ctrl-C cancels a turn, a second one leaves.",
@@ -70,6 +71,25 @@ async function personTurn(text: string, context: ChatContext, lines: LineReader)
   return end;
 }
 
+/** Sums the conversation up. The event of the new epoch says that it is done. Says whether the owner left meanwhile. */
+async function compact(context: ChatContext): Promise<"done" | "left"> {
+  const { conversation, places, clock, interrupts, out, err, json } = context;
+  const view = json ? new JsonView(err, out) : new ScreenView({ events: out, answers: out, text: "streamed" });
+  const end = await takeCompact(conversation, {
+    socket: places.loopSocket,
+    clock,
+    interrupts,
+    notes: json ? err : out,
+    onEvent: (event) => {
+      view.event(event);
+      return Promise.resolve();
+    },
+    onCancel: () => undefined,
+  });
+  if (end.kind !== "ok") view.end(end);
+  return end.kind === "left" ? "left" : "done";
+}
+
 /** Holds the chat. A failed turn is one line, and the chat goes on; 1 where loopd wasn't there to begin with. */
 export async function chatInTurns(context: ChatContext): Promise<ExitStatus> {
   const { out, err, io, places, interrupts, json } = context;
@@ -93,6 +113,9 @@ export async function chatInTurns(context: ChatContext): Promise<ExitStatus> {
         return 0;
       case "help":
         for (const text of HELP) out.line(text);
+        break;
+      case "compact":
+        if ((await compact(context)) === "left") return 0;
         break;
       case "mistake":
         out.line(wish.problem);

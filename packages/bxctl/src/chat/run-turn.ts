@@ -59,8 +59,32 @@ async function watchSilence(clock: Clock, patience: () => number, silent: AbortC
   }
 }
 
+type LoopWork = Extract<LoopRequest, { readonly kind: "turn" | "compact" }>;
+
+function unexpected(kind: string): TurnEnd {
+  return { kind: "lost", problem: `loopd answered ${kind} to a turn; see docs/runbook.md#peer-unreadable` };
+}
+
 /** Runs one turn to its end. Never rejects for what loopd does. */
-export async function runTurn(request: TurnRequest, { socket, clock, onEvent, signal }: TurnOptions): Promise<TurnEnd> {
+export async function runTurn(request: TurnRequest, options: TurnOptions): Promise<TurnEnd> {
+  const end = await follow({ kind: "turn", body: request }, options);
+  return end.kind === "ok" ? unexpected("ok") : end;
+}
+
+/** How the summing up of a conversation ended; `ok`: its next epoch has begun. */
+export type CompactEnd = { readonly kind: "ok" } | Exclude<TurnEnd, { readonly kind: "done" }>;
+
+/** Has a conversation summed up, with the events of that. Never rejects for what loopd does. */
+export async function runCompact(session: SessionId, options: TurnOptions): Promise<CompactEnd> {
+  const end = await follow({ kind: "compact", body: { session } }, options);
+  if (end.kind !== "done") return end;
+  return { kind: "lost", problem: "loopd answered turn_done where ok was due; see docs/runbook.md#peer-unreadable" };
+}
+
+async function follow(
+  message: LoopWork,
+  { socket, clock, onEvent, signal }: TurnOptions,
+): Promise<TurnEnd | { readonly kind: "ok" }> {
   const over = new AbortController();
   const silent = new AbortController();
   let patience = clock.monotonic() + SILENCE_MS;
@@ -69,29 +93,30 @@ export async function runTurn(request: TurnRequest, { socket, clock, onEvent, si
     const exchange = {
       requests: LoopRequest,
       answers: LoopAnswer,
-      message: { kind: "turn" as const, body: request },
+      message,
       signal: AbortSignal.any([signal, silent.signal]),
     };
-    for await (const { message } of requestReply(socket, exchange)) {
+    for await (const { message: answer } of requestReply(socket, exchange)) {
       patience = clock.monotonic() + SILENCE_MS;
-      switch (message.kind) {
+      switch (answer.kind) {
         case "turn_event":
-          if (message.body.event === "approval_pending") {
-            patience += Math.max(0, millisFromTimestamp(message.body.expires) - clock.now());
+          if (answer.body.event === "approval_pending") {
+            patience += Math.max(0, millisFromTimestamp(answer.body.expires) - clock.now());
           }
-          await onEvent(message.body);
+          await onEvent(answer.body);
           break;
         case "turn_done":
-          return { kind: "done", ...message.body };
+          return { kind: "done", ...answer.body };
         case "error":
-          return { kind: "refused", code: message.body.code, detail: escapeText(message.body.detail) };
+          return { kind: "refused", code: answer.body.code, detail: escapeText(answer.body.detail) };
         case "ok":
+          return { kind: "ok" };
         case "session_list":
         case "rewind_point_report":
         case "session_started":
-          return { kind: "lost", problem: `loopd answered ${message.kind} to a turn; see docs/runbook.md#peer-unreadable` };
+          return unexpected(answer.kind);
         default:
-          message satisfies never;
+          answer satisfies never;
       }
     }
     return { kind: "lost", problem: "loopd ended the turn without an answer; see docs/runbook.md#peer-unreadable" };

@@ -1,11 +1,11 @@
 /** One turn of a chat, with Ctrl-C: once cancels it, twice leaves. */
 import type { Clock } from "@boxmaker/edge/log";
-import type { TurnEvent } from "@boxmaker/proto";
+import type { SessionId, TurnEvent } from "@boxmaker/proto";
 import { askCancel } from "../box/ask-loop.ts";
 import type { Interrupts } from "../terminal/interrupts.ts";
 import type { Screen } from "../terminal/screen.ts";
 import type { Conversation } from "./conversation.ts";
-import type { TurnEnd } from "./run-turn.ts";
+import { type CompactEnd, runCompact, type TurnEnd, type TurnOptions } from "./run-turn.ts";
 
 export interface TurnTaking {
   /** loop.sock. */
@@ -19,13 +19,16 @@ export interface TurnTaking {
   readonly onCancel: () => void;
 }
 
-/** Runs one turn. Its end is returned and not shown. */
-export async function takeTurn(conversation: Conversation, text: string, taking: TurnTaking): Promise<TurnEnd> {
+async function cancellable<End extends { readonly kind: string }>(
+  session: SessionId,
+  taking: TurnTaking,
+  run: (options: TurnOptions) => Promise<End>,
+): Promise<End> {
   const { socket, clock, interrupts, notes, onEvent, onCancel } = taking;
   const leave = new AbortController();
   let cancelling: Promise<void> | undefined;
   const cancel = async (): Promise<void> => {
-    const problem = await askCancel(socket, conversation.session);
+    const problem = await askCancel(socket, session);
     if (problem !== undefined && !leave.signal.aborted) notes.line(`the turn couldn't be cancelled: ${problem}`);
   };
   using _listening = interrupts.listen(() => {
@@ -37,7 +40,17 @@ export async function takeTurn(conversation: Conversation, text: string, taking:
     notes.line("cancelling the turn; Ctrl-C again leaves");
     cancelling = cancel();
   });
-  const end = await conversation.say(text, { socket, clock, onEvent, signal: leave.signal });
+  const end = await run({ socket, clock, onEvent, signal: leave.signal });
   if (end.kind !== "left") await cancelling;
   return end;
+}
+
+/** Runs one turn. Its end is returned and not shown. */
+export async function takeTurn(conversation: Conversation, text: string, taking: TurnTaking): Promise<TurnEnd> {
+  return await cancellable(conversation.session, taking, (options) => conversation.say(text, options));
+}
+
+/** Has the conversation summed up, with Ctrl-C as for a turn. */
+export async function takeCompact({ session }: Conversation, taking: TurnTaking): Promise<CompactEnd> {
+  return await cancellable(session, taking, (options) => runCompact(session, options));
 }

@@ -12,7 +12,7 @@ export interface AllowWish {
 
 /** `problem` is printable. */
 export type Wish =
-  | { readonly kind: "nothing" | "quit" | "help" }
+  | { readonly kind: "nothing" | "quit" | "help" | "compact" }
   | { readonly kind: "say"; readonly text: string }
   | AllowWish
   | { readonly kind: "mistake"; readonly problem: string };
@@ -38,6 +38,7 @@ export function readWish(line: string): Wish {
   if (word === "") return { kind: "nothing" };
   if (word === "/quit") return { kind: "quit" };
   if (word === "/help") return { kind: "help" };
+  if (word === "/compact") return { kind: "compact" };
   if (word === "/allow" || word.startsWith("/allow ")) return readAllow(word);
   if (word.startsWith("/") && !word.startsWith("//")) {
     return {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type ErrorCode, SessionId, type TurnEvent } from "@boxmaker/proto";
+import { type ErrorCode, LoopAnswer, LoopRequest, SessionId, type TurnEvent } from "@boxmaker/proto";
 import { Conversation, newSessionId } from "../../src/chat/conversation.ts";
-import { runTurn } from "../../src/chat/run-turn.ts";
-import { type LoopConnection, listenLoop, sendDone, sendEvent, USAGE } from "../support/scripted-server.ts";
+import { runCompact, runTurn } from "../../src/chat/run-turn.ts";
+import { type LoopConnection, listenLoop, ScriptedServer, sendDone, sendEvent, USAGE } from "../support/scripted-server.ts";
 import { tempHome } from "../support/temp-home.ts";
 import { leapingClock, standingClock } from "../support/test-clocks.ts";
 
@@ -60,6 +60,34 @@ for (const [title, misbehave] of [
     assert.match(end.problem, /^loopd [^\n\p{C}]*; see docs\/runbook\.md#peer-unreadable$/u);
   });
 }
+
+test("runCompact() passes the events on and ends with loopd's word, its error, or one line about another answer", async () => {
+  await using home = await tempHome();
+  const answers: LoopAnswer[] = [
+    { kind: "ok", body: {} },
+    { kind: "error", body: { code: "inference", detail: "no summary\u001b" } },
+    { kind: "turn_done", body: { content: "", usage: USAGE } },
+  ];
+  await using loop = await ScriptedServer.listen(home.loop, LoopRequest, LoopAnswer, (_request, connection) => {
+    connection.send({ kind: "turn_event", body: { event: "epoch", number: 1 } }, false);
+    const answer = answers.shift();
+    if (answer !== undefined) connection.send(answer, true);
+  });
+  const events: TurnEvent[] = [];
+  assert.deepEqual(await runCompact(REQUEST.session, options(home.loop, events)), { kind: "ok" });
+  assert.deepEqual(events, [{ event: "epoch", number: 1 }]);
+  assert.deepEqual(loop.requests, [{ kind: "compact", body: { session: "a" } }]);
+  assert.deepEqual(await runCompact(REQUEST.session, options(home.loop)), {
+    kind: "refused",
+    code: "inference",
+    detail: "no summary\\u001b",
+  });
+  const lost = await runCompact(REQUEST.session, options(home.loop));
+  assert.match(
+    lost.kind === "lost" ? lost.problem : "",
+    /^loopd answered turn_done where ok was due; see docs\/runbook\.md#peer-unreadable$/u,
+  );
+});
 
 test("leaving ends the wait at once", async () => {
   await using home = await tempHome();

@@ -7,6 +7,8 @@ test("a line is a message, a command, or a mistake that says what was expected",
   assert.deepEqual(readWish("  "), { kind: "nothing" });
   assert.deepEqual(readWish(" /quit "), { kind: "quit" });
   assert.deepEqual(readWish("/help"), { kind: "help" });
+  assert.deepEqual(readWish("/compact "), { kind: "compact" });
+  assert.equal(readWish("/compact now").kind, "mistake");
   assert.deepEqual(readWish(" hello "), { kind: "say", text: " hello " });
   assert.deepEqual(readWish("//allow x"), { kind: "say", text: "/allow x" });
   assert.equal(readWish("/allowed").kind, "mistake");
