@@ -296,6 +296,7 @@ function openLedger(config: Config, { audit, states, runtime, clock, events, adm
       if (set.kind === "invalid") events.grantsInvalid(set.problems);
       else events.grantsValid();
     },
+    onSessionGrantOver: () => runtime.grantsChanged(),
     checkAdded: (set, file, text) => checkAddedGrant(set, file, text, { forbidden }),
     onStopped: (cause) => events.ledgerStopped(cause),
     onAppended: (durable) => saver.onAppended(durable),

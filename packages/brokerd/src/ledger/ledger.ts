@@ -56,6 +56,8 @@ export interface LedgerOptions extends RecorderOptions {
   readonly keepGrant: (sha256: Hash32, text: string) => Promise<void>;
   /** Told what each decision found, so that problems are printed. Must not throw. */
   readonly onGrants: (grants: GrantSet) => void;
+  /** Told when a grant of a session has ended and no call is to be answered by it any more. Must not throw. */
+  readonly onSessionGrantOver: () => void;
   /** Whether a box that has answered may write there still. */
   readonly mayStillWrite: (path: AbsPath) => boolean;
   /** Checks a grant of `allow` against the owner's files as one of them is checked. */
@@ -88,7 +90,7 @@ export class Ledger {
     this.#options = options;
     this.#recorder = new Recorder(options);
     this.#running = new RunningBoxes(options.maxBoxes);
-    this.#sessionGrants = new SessionGrants(this.#recorder, options.checkAdded);
+    this.#sessionGrants = new SessionGrants(this.#recorder, options.checkAdded, options.onSessionGrantOver);
     this.#grants = new GrantsInForce({
       store: options.grants,
       keep: options.keepGrant,
@@ -218,6 +220,7 @@ export class Ledger {
 
   /** Records what a call came to. Only after it resolves to true may the content be released. */
   async finish({ seq, decision }: Dispatch, result: CallResult): Promise<boolean> {
+    this.#sessionGrants.callAnswered();
     return this.#recorder.durable({
       kind: "result",
       decision: seq,

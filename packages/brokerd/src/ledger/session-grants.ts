@@ -33,11 +33,16 @@ export class SessionGrants {
   readonly #check: CheckAdded;
   readonly #entries = new Map<string, Entry>();
   readonly #combined = new Map<SessionId, Combined>();
+  readonly #onOver: () => void;
   #number = 0;
+  /** Whether the last use of one has been spent by a call that has not been answered yet. */
+  #isSpent = false;
 
-  constructor(recorder: Recorder, check: CheckAdded) {
+  /** `onOver` is called when a grant has ended, and the call that spent its last use has been answered. It must not throw. */
+  constructor(recorder: Recorder, check: CheckAdded, onOver: () => void) {
     this.#recorder = recorder;
     this.#check = check;
+    this.#onOver = onOver;
   }
 
   /** A number that no grant of `allow` ever had, and whose id no file of the set has. */
@@ -73,6 +78,8 @@ export class SessionGrants {
       if (!this.#entries.delete(id)) return;
       this.#combined.delete(session);
       resolve(reason);
+      if (reason === "spent") this.#isSpent = true;
+      else this.#onOver();
       // It has ended all the same; a ledger that can't record that lets nothing run any more.
       if (!this.#recorder.stopped) this.#recorder.append({ kind: "session_grant_ended", grant: id, reason });
     };
@@ -88,6 +95,13 @@ export class SessionGrants {
     if (entry === undefined || spent === null) return;
     const { uses } = entry.loaded.grant;
     if (uses !== null && this.#recorder.states.usesSpent(spent) >= uses) entry.end("spent");
+  }
+
+  /** To be told when a call has been answered. */
+  callAnswered(): void {
+    if (!this.#isSpent) return;
+    this.#isSpent = false;
+    this.#onOver();
   }
 
   /**

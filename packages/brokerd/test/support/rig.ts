@@ -209,6 +209,7 @@ export class Rig implements AsyncDisposable {
       newSession: async () => ({ state: label, ceiling: "secret" }),
       keepGrant: (hash, text) => audit.keepGrant(hash, text),
       checkAdded: (set, file, text) => checkAddedGrant(set, file, text, { forbidden: [files.at("audit"), files.at("grants")] }),
+      onSessionGrantOver: () => runtime.grantsChanged(),
       onGrants: (set) => (set.kind === "invalid" ? events.grantsInvalid(set.problems) : events.grantsValid()),
       onStopped: (cause) => events.ledgerStopped(cause),
       onAppended: (durable) => saver.onAppended(durable),
