@@ -7,8 +7,6 @@ import type { LlamaInfo } from "./check-props.ts";
 
 /** For each question. */
 const ASK_TIMEOUT_MS = 10_000;
-/** A slot with fewer tokens than any conversation has holds none that would be missed. */
-const MIN_CONVERSATION_TOKENS = 128;
 
 const RouterProps = z.looseObject({ role: z.literal("router") });
 const HeldSlots = z.array(z.looseObject({ is_processing: z.boolean(), n_prompt_tokens: z.number().nullish() }));
@@ -29,12 +27,16 @@ export class ServerQuestions {
     this.#signal = signal;
   }
 
-  /** Whether any slot holds a conversation, or works on one. */
-  async slotUse(): Promise<SlotUse> {
+  /**
+   * Whether any slot holds a conversation, or works on one.
+   *
+   * @param spareTokens what a slot may hold that nobody misses, such as an earlier self-test's prompt
+   */
+  async slotUse(spareTokens: number): Promise<SlotUse> {
     const { status, json } = await this.#ask("GET", "/slots?autoload=false", null);
     const parsed = status === 200 && json.kind === "value" ? parseShape(HeldSlots, json.value) : undefined;
     if (parsed?.kind !== "ok") return { kind: "hidden", status };
-    const holds = parsed.value.some((slot) => slot.is_processing || (slot.n_prompt_tokens ?? 0) >= MIN_CONVERSATION_TOKENS);
+    const holds = parsed.value.some((slot) => slot.is_processing || (slot.n_prompt_tokens ?? 0) > spareTokens);
     return { kind: holds ? "in-use" : "empty" };
   }
 

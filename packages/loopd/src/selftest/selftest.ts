@@ -59,8 +59,9 @@ async function* checkRouter(subject: Subject): Findings {
   yield await probeStream(model, signal);
 }
 
-async function* checkSlots({ questions, model, signal }: Subject, slots: number): Findings {
-  const use = await questions.slotUse();
+async function* checkSlots({ config, questions, model, signal }: Subject, slots: number): Findings {
+  // A loss within the tolerance isn't reported as one, and costs nothing to speak of.
+  const use = await questions.slotUse(config.limits.cache_tolerance);
   switch (use.kind) {
     case "in-use":
       yield report(["completion: not tried, the slots hold conversations, whose cache it would cost"]);

@@ -74,7 +74,7 @@ test("selftest() costs no conversation its cache", async () => {
   await using home = await TestHome.make();
   const listen = { kind: "unix", path: home.at("run/infer/infer.sock") } as const;
   await using server = await startModelServer({ script: () => reply({ content: "x" }), slots: 2, listen });
-  const words = Array.from({ length: 300 }, (_, index) => `word${index}`).join(" ");
+  const words = Array.from({ length: 80 }, (_, index) => `word${index}`).join(" ");
   const config = await home.config();
   await talk(server, words);
   const report = await selftest(config, dependencies, new AbortController().signal);

@@ -14,6 +14,8 @@ export interface TurnOptions {
   readonly resume?: boolean;
   readonly onEvent?: (event: TurnEvent) => void;
   readonly signal?: AbortSignal;
+  /** Default: 30 seconds. */
+  readonly deadlineMs?: number;
 }
 
 export class LoopClient {
@@ -44,7 +46,7 @@ export class LoopClient {
 
   async #follow(request: object, options: TurnOptions): Promise<TurnReport> {
     const message = LoopRequest.parse(request);
-    const deadline = AbortSignal.timeout(DEADLINE_MS);
+    const deadline = AbortSignal.timeout(options.deadlineMs ?? DEADLINE_MS);
     const signal = options.signal === undefined ? deadline : AbortSignal.any([deadline, options.signal]);
     const events: TurnEvent[] = [];
     const answers = requestReply(this.#socket, { requests: LoopRequest, answers: LoopAnswer, message, signal });
