@@ -2,11 +2,12 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { buildImage } from "../../src/image/build-image.ts";
 import { checkImage, type ImageCheck, showImageCheck } from "../../src/image/check-image.ts";
 import { findImage } from "../../src/image/find-image.ts";
+import { TOOLKIT } from "../../src/image/tools-image.ts";
 
 function isThere(program: string): boolean {
   return spawnSync(program, ["--version"], { stdio: "ignore" }).error === undefined;
@@ -33,6 +34,15 @@ function inImage(image: string, command: string): string {
     first.status === 0 ? first : spawnSync("podman", ["--runtime=runc", ...args], { encoding: "utf8" });
   assert.equal(status, 0, stderr);
   return stdout;
+}
+
+/** Two thirds of it is Node. */
+const MAX_BYTES = 200_000_000;
+
+/** As podman counts: what is in it, unpacked. */
+function sizeOf(image: string): number {
+  const { stdout } = spawnSync("podman", ["image", "inspect", "--format={{.Size}}", image], { encoding: "utf8" });
+  return Number(stdout);
 }
 
 /** What of an image isn't as it has to be, by the first words of each finding. */
@@ -101,6 +111,7 @@ test("buildImage() makes the same image twice, with every program of a box and n
     assert.match(first.reference, /^sha256:[0-9a-f]{64}$/u);
     assert.equal(await findImage(toolkit), first.reference);
     assert.deepEqual(await buildImage({ toolkit }), first);
+    assert.ok(sizeOf(first.reference) < MAX_BYTES, `${sizeOf(first.reference)} bytes`);
 
     const programs = "awk cat cmp curl diff find grep gzip node sed sh sort tar xargs";
     const script = `for p in ${programs}; do command -v $p > /dev/null || echo no $p; done
@@ -156,4 +167,63 @@ test("buildImage() makes the same image twice, with every program of a box and n
     if (image !== undefined) spawnSync("podman", ["rmi", "--force", image], { stdio: "ignore" });
     rmSync(folder, { recursive: true });
   }
+});
+
+const CONTAINERFILE = join(import.meta.dirname, "../../image/Containerfile");
+const own = missing.length === 0 ? await findImage() : undefined;
+const noImage = own === undefined && "needs podman and the tools image: npm run image";
+const NODE_IMAGE = "docker.io/library/node";
+const base = missing.includes("podman")
+  ? ""
+  : spawnSync("podman", ["images", "--quiet", "--no-trunc", NODE_IMAGE], { encoding: "utf8" }).stdout.split("\n", 1).join();
+
+/** Builds the Containerfile on a base, and says what of the image isn't as it has to be. The image is removed. */
+async function buildContainerfile(from: string, ...options: readonly string[]): Promise<readonly string[]> {
+  const args = [
+    "build",
+    "--quiet",
+    "--pull=never",
+    ...options,
+    `--build-arg=BASE=${from}`,
+    `--file=${CONTAINERFILE}`,
+    dirname(TOOLKIT),
+  ];
+  const first = spawnSync("podman", args, { encoding: "utf8" });
+  const { status, stdout, stderr } =
+    first.status === 0 ? first : spawnSync("podman", ["--runtime=runc", ...args], { encoding: "utf8" });
+  assert.equal(status, 0, stderr);
+  try {
+    return failures(await checkImage({ image: stdout.trim() }));
+  } finally {
+    spawnSync("podman", ["rmi", "--force", stdout.trim()], { stdio: "ignore" });
+  }
+}
+
+test("the Containerfile makes an image that is as it has to be, on a base whose packages are there", {
+  skip: noImage,
+}, async () => {
+  const folder = mkdtempSync(join(tmpdir(), "boxmaker-image-test-"));
+  // Without a network: what is to be installed is in the image already. The base has what the file has to undo.
+  writeFileSync(join(folder, "apt-get"), "#!/bin/sh\nexit 0\n");
+  const from = spoil(
+    folder,
+    own ?? "",
+    `COPY --chmod=0755 apt-get /usr/bin/apt-get
+     COPY --chmod=4755 apt-get /usr/bin/helper
+     COPY --chmod=0666 apt-get /usr/share/open
+     ENTRYPOINT ["/usr/bin/helper"]
+    `,
+  );
+  try {
+    assert.deepEqual(await buildContainerfile(from, "--network=none"), []);
+  } finally {
+    spawnSync("podman", ["rmi", "--force", from], { stdio: "ignore" });
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("the Containerfile makes an image that is as it has to be, on Node's own Debian image", {
+  skip: base === "" && `needs an image of ${NODE_IMAGE}, and the package mirrors`,
+}, async () => {
+  assert.deepEqual(await buildContainerfile(base), []);
 });
