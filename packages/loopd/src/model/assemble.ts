@@ -7,11 +7,14 @@ import { Chunk } from "./server-messages.ts";
 import { TextFeed } from "./text-feed.ts";
 import { ToolCallAssembly } from "./tool-call-assembly.ts";
 
+/** Most tokens are shorter: a piece of a thought that is longer is several tokens, from a server that sends them together. */
+const LONGEST_TOKEN = 32;
+
 /** What one event brought, for whoever watches the reply. */
 export interface Step {
   /** The server's id of the reply, once it has said one. */
   readonly id: string | undefined;
-  /** Pieces of thought in this event: about one token each. */
+  /** Tokens of thought in this event, about. */
   readonly thoughts: number;
 }
 
@@ -107,7 +110,7 @@ export class Assembler {
     }
     this.#reasoning.push(thought);
     this.#content.push(content);
-    return thought === "" ? 0 : 1;
+    return Math.ceil(thought.length / LONGEST_TOKEN);
   }
 
   #count(): Counts {

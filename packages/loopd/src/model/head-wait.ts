@@ -60,3 +60,26 @@ export async function waitForHead({
     if (clock.monotonic() - since >= limitOf(state, limits)) return new CompletionError("wait_timeout", phrase(state));
   }
 }
+
+/** What is told while something is waited for that only its end says anything of. */
+export type Telling = Pick<HeadWait, "clock" | "onEvent" | "signal"> & { readonly pollMs: number };
+
+/** Waits for `work`, saying `waiting` each `pollMs` milliseconds until it has ended. */
+export async function tellingOf<T>(work: Promise<T>, { clock, pollMs, onEvent, signal }: Telling): Promise<T> {
+  const ended = new AbortController();
+  const either = AbortSignal.any([ended.signal, signal]);
+  const tell = async (): Promise<void> => {
+    for (;;) {
+      await clock.sleep(pollMs, either);
+      onEvent({ event: "waiting", slot_busy: false });
+    }
+  };
+  tell().catch(() => {
+    // The sleep was ended: there is nothing more to wait for.
+  });
+  try {
+    return await work;
+  } finally {
+    ended.abort();
+  }
+}

@@ -1,10 +1,13 @@
 /** The model, as a turn sees it: one completion at a time per slot, waiting and trying again where that is safe. */
 import type { Clock } from "@boxmaker/edge/log";
 import type { CompletionRequest, CompletionResult, OnModelEvent } from "./completion.ts";
+import { ContextCount } from "./context-count.ts";
+import { tellingOf } from "./head-wait.ts";
 import { ModelHttp } from "./http.ts";
 import { CompletionError, type ModelError } from "./model-error.ts";
 import { ModelServer } from "./model-server.ts";
 import { backoffMs, isRetryable } from "./retry.ts";
+import { waitForFreeSlot } from "./slot-check.ts";
 import { type Permit, SlotGate } from "./slot-gate.ts";
 import { type StreamContext, type StreamSettings, streamCompletion } from "./stream-completion.ts";
 
@@ -14,10 +17,6 @@ export interface ModelDependencies {
   readonly random: () => number;
 }
 
-/** A slot whose last request was cut off counts as free when the server says so, or after this many milliseconds. */
-const SETTLE_MS = 30_000;
-const SETTLE_POLL_MS = 50;
-
 /** Completions from one server. Disposing closes every request. */
 export class ModelClient implements AsyncDisposable {
   readonly server: ModelServer;
@@ -26,12 +25,15 @@ export class ModelClient implements AsyncDisposable {
   readonly #settings: StreamSettings;
   readonly #dependencies: ModelDependencies;
   readonly #stop = new AbortController();
-  readonly #settling = new Set<Promise<void>>();
+  /** Slots whose last request didn't end cleanly: free only when the server says so. */
+  readonly #doubtful = new Set<number>();
+  readonly #count: ContextCount;
 
   constructor(socketPath: string, settings: StreamSettings, dependencies: ModelDependencies) {
     this.#http = new ModelHttp(socketPath, settings.infer.connect_ms);
     this.server = new ModelServer(this.#http, settings.infer.server);
     this.#gate = new SlotGate(settings.infer.queue);
+    this.#count = new ContextCount(this.server, settings.model);
     this.#settings = settings;
     this.#dependencies = dependencies;
   }
@@ -53,7 +55,6 @@ export class ModelClient implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort();
-    await Promise.allSettled(this.#settling);
     await this.#http[Symbol.asyncDispose]();
   }
 
@@ -69,24 +70,25 @@ export class ModelClient implements AsyncDisposable {
     for (let attempt = 1; ; attempt++) {
       const result = await this.#attempt(request, onEvent, signal).catch((error: unknown) => {
         // A bug, reported by whoever runs the turn; the slot must not stay taken for it.
-        this.#releaseWhenIdle(request.slot, permit);
+        this.#doubt(request.slot);
+        permit.release();
         throw error;
       });
       if (result.kind === "completed") {
         permit.release();
         return result;
       }
+      this.#doubt(request.slot);
       const { error } = result;
       const afterMs = backoffMs(attempt, random());
       const inWindow = clock.monotonic() - started + afterMs <= retry_window_ms;
       if (!isRetryable(error) || attempt >= retry_attempts || !inWindow || signal.aborted) {
-        this.#releaseWhenIdle(request.slot, permit);
+        permit.release();
         return result;
       }
       onEvent({ event: "retrying", attempt, after_ms: afterMs, error: error.detail });
       this.server.forget();
       await clock.sleep(afterMs, signal).catch(() => undefined);
-      if (error.code === "closed_early") await this.#settle(request.slot, signal);
     }
   }
 
@@ -94,7 +96,11 @@ export class ModelClient implements AsyncDisposable {
     const { clock } = this.#dependencies;
     const context: StreamContext = { http: this.#http, server: this.server, clock, settings: this.#settings };
     try {
-      return { kind: "completed", completion: await streamCompletion(context, request, onEvent, signal) };
+      await this.#prepare(request, onEvent, signal);
+      const completion = await streamCompletion(context, request, onEvent, signal);
+      const { prompt, completion: written } = completion.usage;
+      if (request.slot !== null) this.#count.learn(request, request.slot, prompt + written);
+      return { kind: "completed", completion };
     } catch (error) {
       if (signal.aborted) return failed({ code: "cancelled", detail: "the turn was cancelled", hadOutput: true });
       if (error instanceof CompletionError) return failed(error.error);
@@ -102,25 +108,27 @@ export class ModelClient implements AsyncDisposable {
     }
   }
 
-  /** A request that was cut off may still run inside the server; the next one must not meet it there. */
-  #releaseWhenIdle(slot: number | null, permit: Permit): void {
-    const settling = this.#settle(slot, this.#stop.signal)
-      .catch(() => undefined)
-      .finally(() => {
-        permit.release();
-        this.#settling.delete(settling);
-      });
-    this.#settling.add(settling);
+  /** What must be so before a request is sent. @throws {CompletionError} when it isn't */
+  async #prepare(request: CompletionRequest, onEvent: OnModelEvent, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#dependencies;
+    const { slot } = request;
+    const { poll_ms, busy_ms, loading_ms, idle_ms } = this.#settings.infer;
+    const info = await tellingOf(this.server.info(signal), { clock, pollMs: poll_ms, onEvent, signal });
+    if (info.kind !== "llama-server" || slot === null || slot >= info.slots) return;
+    if (this.#doubtful.has(slot)) {
+      // A request that was cut off may still run inside the server; the next one must not meet it there.
+      const limits = { pollMs: poll_ms, busyMs: busy_ms, loadingMs: loading_ms, idleMs: idle_ms };
+      const taken = await waitForFreeSlot({ server: this.server, clock, slot, limits, onEvent, signal });
+      signal.throwIfAborted();
+      if (taken !== undefined) throw taken;
+      this.#doubtful.delete(slot);
+    }
+    const full = await this.#count.judge(request, slot, info.context, signal);
+    if (full !== undefined) throw full;
   }
 
-  async #settle(slot: number | null, signal: AbortSignal): Promise<void> {
-    if (slot === null || this.server.hasNoSlots) return;
-    const { clock } = this.#dependencies;
-    const started = clock.monotonic();
-    while (!signal.aborted && clock.monotonic() - started < SETTLE_MS) {
-      if ((await this.server.slotState(slot, signal)) !== "busy") return;
-      await clock.sleep(SETTLE_POLL_MS, signal).catch(() => undefined);
-    }
+  #doubt(slot: number | null): void {
+    if (slot !== null) this.#doubtful.add(slot);
   }
 }
 

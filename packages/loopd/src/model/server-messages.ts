@@ -2,8 +2,11 @@
 import { z } from "zod";
 
 const Text = z.string().nullish();
-/** A token count; some servers leave it out, and a rate beside it may be null. */
-const Count = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
+/** A token count; some servers leave it out, and a rate beside it may be null. So bounded that sums of a session's stay exact. */
+const Count = z
+  .int()
+  .min(0)
+  .max(2 ** 32);
 
 export const ToolCallPiece = z.looseObject({
   index: Count.nullish(),
@@ -31,9 +34,10 @@ const ServerUsage = z.looseObject({
 export const Chunk = z.looseObject({
   id: Text,
   choices: z.array(z.looseObject({ index: Count.nullish(), finish_reason: Text, delta: Delta.nullish() })).nullish(),
-  usage: ServerUsage.nullish(),
-  timings: Timings.nullish(),
-  prompt_progress: z.looseObject({ total: Count, processed: Count }).nullish(),
+  // Numbers that nobody can use are no reason to lose a reply.
+  usage: ServerUsage.nullish().catch(null),
+  timings: Timings.nullish().catch(null),
+  prompt_progress: z.looseObject({ total: Count, processed: Count }).nullish().catch(null),
   error: z.unknown().optional(),
 });
 export type Chunk = z.infer<typeof Chunk>;

@@ -6,7 +6,7 @@ import type { ConfigFile } from "../config/config-file.ts";
 import { Assembler } from "./assemble.ts";
 import type { Completion, CompletionRequest, OnModelEvent } from "./completion.ts";
 import { readEvents } from "./event-stream.ts";
-import { waitForHead } from "./head-wait.ts";
+import { tellingOf, waitForHead } from "./head-wait.ts";
 import { HttpError, type ModelHttp, type OpenReply, readText } from "./http.ts";
 import { CompletionError } from "./model-error.ts";
 import type { ModelServer, ServerInfo } from "./model-server.ts";
@@ -86,7 +86,7 @@ class Attempt implements Disposable {
       }
     }
     using _head = new Watchdog(clock, infer.head_ms, () => this.#fail("wait_timeout", "the reply didn't begin in time"));
-    return await opening;
+    return await tellingOf(opening, { clock, pollMs: infer.poll_ms, onEvent: this.#onEvent, signal: this.#controller.signal });
   }
 
   async #read(server: ServerInfo, reply: OpenReply): Promise<Completion> {
@@ -117,14 +117,20 @@ class Attempt implements Disposable {
     throw new CompletionError("closed_early", "the reply was cut off");
   }
 
-  /** Asks in the background: the answer to the question is in the stream. */
+  /** Asks in the background: whether the thought ends is in the stream. A server that says no has had its chance. */
   #endThought(server: ServerInfo, id: string | undefined): void {
     if (server.kind !== "llama-server" || id === undefined) return;
     this.#onEvent({ event: "thinking_capped" });
-    this.#context.server.endReasoning(id, this.#context.settings.model, this.#controller.signal).catch(() => false);
+    const { server: model, settings } = this.#context;
+    model.endReasoning(id, settings.model, this.#controller.signal).then(
+      (agreed) => {
+        if (!agreed && !this.#assembler.answering) this.#fail("thinking_overrun", "the model server wouldn't end the thought");
+      },
+      (error: unknown) => this.#controller.abort(error),
+    );
   }
 
-  #fail(code: "cancelled" | "deadline" | "stalled" | "wait_timeout", detail: string): void {
+  #fail(code: "cancelled" | "deadline" | "stalled" | "thinking_overrun" | "wait_timeout", detail: string): void {
     this.#controller.abort(new CompletionError(code, detail));
   }
 

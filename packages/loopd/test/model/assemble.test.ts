@@ -114,6 +114,37 @@ test("usage comes from the timings, else from the usage, else is unknown", () =>
   assert.deepEqual(assemble([]).completion.usage, { prompt: 0, completion: 0, cached: null });
 });
 
+test("usage, timings and progress that can't be used are no reason to lose a reply", () => {
+  const wrong: readonly unknown[] = [
+    1,
+    "x",
+    [],
+    { prompt_n: "7", predicted_n: 3 },
+    { prompt_n: -1, predicted_n: 1.5 },
+    { prompt_n: 1e300 },
+  ];
+  for (const value of wrong) {
+    const { completion } = assemble([{ content: "a" }], "stop", { timings: value, usage: value, prompt_progress: value });
+    assert.deepEqual([completion.content, completion.usage], ["a", { prompt: 0, completion: 0, cached: null }]);
+  }
+});
+
+test("an index that jumps, or is no index, is bad_reply, and what came before isn't mixed with it", () => {
+  for (const index of [1, 7, 2 ** 31, Number.MAX_SAFE_INTEGER, 1e300, -1, 0.5]) {
+    assert.throws(
+      () => calls([index, "x", "a", "{}"]),
+      (error) => error instanceof CompletionError && error.error.code === "bad_reply",
+    );
+  }
+});
+
+test("a piece of a thought that holds many tokens counts as many", () => {
+  const assembler = new Assembler(100_000, () => {});
+  const thoughts = (text: string): number =>
+    assembler.push(JSON.stringify({ choices: [{ delta: { reasoning_content: text } }] })).thoughts;
+  assert.deepEqual([thoughts(""), thoughts("so"), thoughts("x".repeat(32)), thoughts("x".repeat(3_200))], [0, 1, 1, 100]);
+});
+
 test("Assembler takes any pieces at all without an error but its own", () => {
   const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
   const piece = fc.record({
