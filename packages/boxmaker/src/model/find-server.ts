@@ -54,7 +54,9 @@ async function ask(url: string, path: string): Promise<Answer> {
   const response = await fetch(new URL(path, url), { signal: AbortSignal.timeout(PROBE_MS), redirect: "error" });
   const pieces: Uint8Array[] = [];
   let bytes = 0;
-  for await (const piece of response.body ?? []) {
+  for await (const chunk of response.body ?? []) {
+    const piece: unknown = chunk;
+    if (!(piece instanceof Uint8Array)) continue;
     bytes += piece.length;
     if (bytes > MAX_ANSWER) throw new RangeError("the answer is too large");
     pieces.push(piece);

@@ -10,7 +10,7 @@ import { findServer } from "../../src/model/find-server.ts";
 import { readListeners } from "../../src/model/listeners.ts";
 
 const STRANGER = 54_321;
-const PROGRAM = join(import.meta.dirname, "../support/strangers-server.ts");
+const PROGRAM = join(import.meta.dirname, "../support/strangers-server-program.ts");
 const skip = process.getuid?.() !== 0 && "needs root, to be another user";
 
 const portOf = (url: string): number => Number(new URL(url).port);

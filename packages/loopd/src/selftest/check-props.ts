@@ -2,12 +2,12 @@
 import { quoteText } from "@boxmaker/proto";
 import type { Config } from "../config/config.ts";
 import type { ServerInfo } from "../model/model-server.ts";
-import { mismatch, report, type SelftestReport } from "./report.ts";
+import { EXPECTED, mismatch, report, type SelftestReport, SLOTS } from "./report.ts";
 
 export type LlamaInfo = Extract<ServerInfo, { readonly kind: "llama-server" }>;
 
 function compare(what: string, expected: string | number | undefined, got: string | number): readonly string[] {
-  return expected === undefined || expected === got ? [] : [mismatch(what, expected, got, "selftest-failed")];
+  return expected === undefined || expected === got ? [] : [mismatch(what, expected, got, EXPECTED)];
 }
 
 /** What the owner may copy into the config, so that a changed server is noticed. */
@@ -40,7 +40,7 @@ export function checkProps({ expect, slots }: Config, server: LlamaInfo): Selfte
         ...compare("context per slot", expect.context, server.context),
         ...compare("chat template SHA-256", expect.template_sha256, server.templateSha256),
       ],
-      warnings: highest < server.slots ? [] : [mismatch("slots", `more than ${highest}`, server.slots, "slot-missing")],
+      warnings: highest < server.slots ? [] : [mismatch("slots", `more than ${highest}`, server.slots, SLOTS)],
     },
   );
 }

@@ -6,7 +6,7 @@ import { canonicalJson } from "@boxmaker/proto";
 import type { Completion } from "../model/completion.ts";
 import type { ModelClient } from "../model/model-client.ts";
 import { CompletionError } from "../model/model-error.ts";
-import { mismatch, report, type SelftestReport } from "./report.ts";
+import { mismatch, report, SETTINGS, type SelftestReport } from "./report.ts";
 
 const FIRST_TEXT =
   "Say yes. The old lighthouse keeper counted ninety ships that night, and wrote each of their names into a long blue book.";
@@ -45,16 +45,12 @@ export async function probeSlots(client: ModelClient, slots: number, signal: Abo
     await completeOnce(client, OTHER_TEXT, 1, signal);
     const kept = await cachedOf(FIRST_TEXT, 0);
     if (kept < half)
-      warnings.push(
-        mismatch("cache of slot 0 after a request on slot 1", `nearly ${usage.prompt} tokens`, kept, "model-server-settings"),
-      );
+      warnings.push(mismatch("cache of slot 0 after a request on slot 1", `nearly ${usage.prompt} tokens`, kept, SETTINGS));
   }
   // What both prompts begin with, by the chat template, is in the slot either way.
   const shared = await cachedOf(OTHER_TEXT, 0);
   const restored = await cachedOf(FIRST_TEXT, 0);
   if (restored - shared > (usage.prompt - shared) / 2)
-    warnings.push(
-      mismatch("prompts kept in memory beside the slots", "none (--cache-ram 0)", `${restored} tokens`, "model-server-settings"),
-    );
+    warnings.push(mismatch("prompts kept in memory beside the slots", "none (--cache-ram 0)", `${restored} tokens`, SETTINGS));
   return report([streamed, ...(warnings.length === 0 ? ["cache: each slot keeps its own"] : [])], { warnings });
 }

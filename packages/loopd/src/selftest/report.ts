@@ -24,7 +24,14 @@ export function joinReports(reports: readonly SelftestReport[]): SelftestReport 
   };
 }
 
-/** The line of a mismatch. */
-export function mismatch(what: string, expected: string | number, got: string | number, anchor: string): string {
-  return `${what}: expected ${expected}, got ${got}; see docs/runbook.md#${anchor}`;
+/** The line of a mismatch. `pointer` is one of those below. */
+export function mismatch(what: string, expected: string | number, got: string | number, pointer: string): string {
+  return `${what}: expected ${expected}, got ${got}; ${pointer}`;
 }
+
+/** What the owner expects, and isn't so. */
+export const EXPECTED = "see docs/runbook.md#selftest-failed";
+/** How the server should be run. */
+export const SETTINGS = "see docs/runbook.md#model-server-settings";
+/** A slot that isn't there. */
+export const SLOTS = "see docs/runbook.md#slot-missing";

@@ -10,7 +10,7 @@ import { composeBaseline } from "../session/baseline.ts";
 import { ServerQuestions } from "./ask-server.ts";
 import { checkProps } from "./check-props.ts";
 import { probeSlots, probeStream } from "./probe-cache.ts";
-import { joinReports, mismatch, report, type SelftestReport } from "./report.ts";
+import { EXPECTED, joinReports, mismatch, report, SETTINGS, type SelftestReport } from "./report.ts";
 
 /** What the steps share. */
 interface Subject {
@@ -23,7 +23,7 @@ interface Subject {
 function checkBudget(config: Config, tokens: number | undefined, how: string): SelftestReport {
   if (tokens === undefined) return report(["baseline: the server counts no tokens"]);
   const budget = config.limits.baseline_tokens;
-  const warnings = tokens <= budget ? [] : [mismatch("baseline", `at most ${budget} tokens`, tokens, "selftest-failed")];
+  const warnings = tokens <= budget ? [] : [mismatch("baseline", `at most ${budget} tokens`, tokens, EXPECTED)];
   return report([`baseline: ${tokens} tokens${how}`], { warnings });
 }
 
@@ -47,7 +47,7 @@ type Findings = AsyncGenerator<SelftestReport, void, undefined>;
 
 async function* checkRouter(subject: Subject): Findings {
   const { config, model, questions, signal } = subject;
-  const warning = mismatch("server", "a llama-server with one model", "its router, which may unload it", "model-server-settings");
+  const warning = mismatch("server", "a llama-server with one model", "its router, which may unload it", SETTINGS);
   yield report(["server: llama-server's router; it is used as one without slots"], { warnings: [warning] });
   const routed = await questions.routedModel(config.model);
   if (routed.kind === "not-loaded") {
@@ -67,7 +67,7 @@ async function* checkSlots({ config, questions, model, signal }: Subject, slots:
       yield report(["completion: not tried, the slots hold conversations, whose cache it would cost"]);
       return;
     case "hidden":
-      yield report([], { warnings: [mismatch("GET /slots", "status 200", use.status, "model-server-settings")] });
+      yield report([], { warnings: [mismatch("GET /slots", "status 200", use.status, SETTINGS)] });
       yield await probeStream(model, signal);
       return;
     case "empty":
@@ -118,7 +118,8 @@ export async function selftest(config: Config, dependencies: ModelDependencies, 
     const away = error instanceof HttpError || error.error.code === "unreachable" || error.error.code === "loading";
     const said = error instanceof CompletionError ? error.error.detail : error.message;
     const text = signal.aborted ? "the self-test didn't end in time" : said;
-    found.push(report([], { warnings: [`${text}; see docs/runbook.md#${away ? "model-unreachable" : "model-reply-refused"}`] }));
+    const pointer = away ? "see docs/runbook.md#model-unreachable" : "see docs/runbook.md#model-reply-refused";
+    found.push(report([], { warnings: [`${text}; ${pointer}`] }));
   }
   return joinReports(found);
 }

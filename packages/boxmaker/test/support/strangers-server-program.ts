@@ -1,4 +1,4 @@
-/** A model server of another user: `node strangers-server.ts UID PORT`, started as root. Says `ready PORT`, and ends with its standard input. */
+/** A model server of another user: `node strangers-server-program.ts UID PORT`, started as root. Says `ready PORT`, and ends with its standard input. */
 import { serveDemoModel } from "@boxmaker/demo-model";
 
 const [uid, port] = process.argv.slice(2).map(Number);
