@@ -6,7 +6,12 @@ import { coreToolsText } from "../../packages/loopd/src/registry/registry.ts";
 const START = Date.UTC(2027, 0, 1);
 const TURN_MS = 60_000;
 
-export const BASELINE: Baseline = { version: SESSION_FORMAT, system: "You are a helpful assistant.", tools: coreToolsText() };
+export const BASELINE: Baseline = {
+  version: SESSION_FORMAT,
+  memory: false,
+  system: "You are a helpful assistant.",
+  tools: coreToolsText(),
+};
 
 /** One turn: a question, a thought with a call, its result, an answer. */
 function turn(index: number): readonly SessionRecord[] {

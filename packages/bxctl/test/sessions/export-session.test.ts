@@ -26,7 +26,7 @@ const MARKDOWN_HOSTILE = [
 function write(home: GrantsHome, epochs: readonly (readonly SessionRecord[])[]): void {
   mkdirSync(home.at("sessions/a"), { recursive: true });
   for (const [epoch, records] of epochs.entries()) {
-    const baseline = `${canonicalJson({ version: 1, system: `prompt ${epoch}`, tools: "[]" })}\n`;
+    const baseline = `${canonicalJson({ version: 1, memory: false, system: `prompt ${epoch}`, tools: "[]" })}\n`;
     const start = { kind: "session_start", version: 1, time: TIME, epoch, origin: "terminal", slot: 0, baseline: sha256(baseline) };
     writeFileSync(home.at(`sessions/a/${epoch}.baseline.json`), baseline);
     writeFileSync(home.at(`sessions/a/${epoch}.jsonl`), [start, ...records].map((record) => `${canonicalJson(record)}\n`).join(""));

@@ -12,7 +12,7 @@ import {
 } from "@boxmaker/proto";
 import type { Config } from "../config/config.ts";
 import { coreToolsText } from "../registry/registry.ts";
-import { composeBaseline } from "../session/baseline.ts";
+import { composeBaseline, type EarlierEpochs } from "../session/baseline.ts";
 import type { Session } from "../session/session.ts";
 import type { SessionStore } from "../session/session-store.ts";
 import { beginEpoch, changeEpoch, type EpochPort, hasText } from "../turn/change-epoch.ts";
@@ -63,7 +63,8 @@ export class Conversation {
   readonly #dependencies: ConversationDependencies;
   readonly #epochs: EpochPort = {
     begin: async (session) => {
-      const reading = await this.#compose(session.end?.summary ?? null);
+      const { end, mayHaveMemory } = session;
+      const reading = await this.#compose(end === undefined ? null : { summary: end.summary, mayHaveMemory });
       if (reading.kind === "failed") return reading;
       await this.#dependencies.store.beginEpoch(session, reading.baseline);
       return undefined;
@@ -143,9 +144,9 @@ export class Conversation {
   }
 
   /** The core memory is read here, so once per epoch. */
-  async #compose(summary: string | null): Promise<{ readonly kind: "ok"; readonly baseline: Baseline } | FailedTurn> {
+  async #compose(earlier: EarlierEpochs | null): Promise<{ readonly kind: "ok"; readonly baseline: Baseline } | FailedTurn> {
     const { system, coreMemory, notesFolder } = this.#dependencies.config;
-    const reading = await composeBaseline({ system, coreMemory, notesFolder, tools: coreToolsText() }, summary);
+    const reading = await composeBaseline({ system, coreMemory, notesFolder, tools: coreToolsText() }, earlier);
     return reading.kind === "ok" ? reading : { kind: "failed", code: "internal", detail: reading.problem };
   }
 

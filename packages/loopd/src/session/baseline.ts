@@ -44,14 +44,22 @@ async function readText(path: AbsPath): Promise<TextReading> {
   }
 }
 
+/** What a later epoch goes on from. */
+export interface EarlierEpochs {
+  /** What the model wrote of them. */
+  readonly summary: string;
+  /** Whether the session may be shown the core memory. */
+  readonly mayHaveMemory: boolean;
+}
+
 /**
  * Puts the baseline together from the owner's files as they are now.
  *
- * @param summary what the model wrote of the epochs before; null in a session's first one
+ * @param earlier null in a session's first epoch
  */
 export async function composeBaseline(
   { system, coreMemory, notesFolder, tools }: BaselineSources,
-  summary: string | null = null,
+  earlier: EarlierEpochs | null = null,
 ): Promise<BaselineReading> {
   const prompt = await readText(system.path);
   if (prompt.kind === "bad" || (prompt.kind === "missing" && system.required)) {
@@ -59,14 +67,15 @@ export async function composeBaseline(
     const problem = `can't read the system prompt ${quoteText(system.path)}: ${why}; see docs/runbook.md#system-prompt-unreadable`;
     return { kind: "refused", problem };
   }
-  const memory = await readText(coreMemory);
+  const memory: TextReading = earlier?.mayHaveMemory === false ? { kind: "missing" } : await readText(coreMemory);
   if (memory.kind === "bad") {
     const problem = `can't read the core memory ${quoteText(coreMemory)}: ${memory.why}; see docs/runbook.md#core-memory-unreadable`;
     return { kind: "refused", problem };
   }
   const parts = [prompt.kind === "text" ? prompt.text.trimEnd() : BUILT_IN];
   if (notesFolder !== null) parts.push(`Notes folder: ${notesFolder}`);
-  if (memory.kind === "text" && memory.text.trim() !== "") parts.push(memory.text.trim());
-  if (summary !== null) parts.push(SUMMARY_HEADING, summary);
-  return { kind: "ok", baseline: { version: SESSION_FORMAT, system: parts.join("\n\n"), tools } };
+  const remembered = memory.kind === "text" ? memory.text.trim() : "";
+  if (remembered !== "") parts.push(remembered);
+  if (earlier !== null) parts.push(SUMMARY_HEADING, earlier.summary);
+  return { kind: "ok", baseline: { version: SESSION_FORMAT, memory: remembered !== "", system: parts.join("\n\n"), tools } };
 }

@@ -101,6 +101,7 @@ export class SessionStore {
       end: undefined,
       nextCall: CallId.parse(highestCall(records) + 1),
       seenBefore: UNSEEN,
+      mayHaveMemory: baseline.memory,
       path: logFile(folder, 0),
       length: Buffer.byteLength(texts.log),
     });
@@ -118,6 +119,7 @@ export class SessionStore {
       id,
       nextCall: CallId.parse(Math.max(...calls) + 1),
       seenBefore: epochs.slice(0, -1).reduce((label, { records }) => seenLabel(records, label), UNSEEN),
+      mayHaveMemory: epochs[0]?.baseline.memory === true,
       path: logFile(folder, last.start.epoch),
     });
   }

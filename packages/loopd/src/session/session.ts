@@ -29,6 +29,8 @@ export interface SessionContents extends EpochContents {
   readonly nextCall: CallId;
   /** What the results of the epochs before this one had in them. */
   readonly seenBefore: Label;
+  /** Whether it began with the core memory: brokerd counts that for what the session has seen, from its first call on and never later. */
+  readonly mayHaveMemory: boolean;
 }
 
 async function openLog(path: string): Promise<FileHandle> {
@@ -43,6 +45,7 @@ async function openLog(path: string): Promise<FileHandle> {
 export class Session implements AsyncDisposable {
   readonly id: SessionId;
   readonly seenBefore: Label;
+  readonly mayHaveMemory: boolean;
   #epoch: EpochContents;
   #records: SessionRecord[];
   #end: EpochEnd | undefined;
@@ -54,6 +57,7 @@ export class Session implements AsyncDisposable {
   private constructor(contents: SessionContents, handle: FileHandle) {
     this.id = contents.id;
     this.seenBefore = contents.seenBefore;
+    this.mayHaveMemory = contents.mayHaveMemory;
     this.#epoch = contents;
     this.#records = [...contents.records];
     this.#end = contents.end;

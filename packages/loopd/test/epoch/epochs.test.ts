@@ -290,10 +290,27 @@ test("the core memory is read once per epoch", async () => {
   assert.ok((systems[3]?.indexOf("coffee") ?? 0) < (systems[3]?.indexOf("They met.") ?? 0));
 });
 
-test("a core memory that can't be read when an epoch begins fails the turn; the summary is kept, and the epoch begins when it can", async () => {
+test("a session that began without a core memory goes on without, since brokerd hasn't counted it for what the session has seen", async () => {
   await using loop = await start([reply({ content: "They met." })]);
   await loop.client.turn("s1", "hello");
+  await writeFile(loop.home.at("memory/core.md"), "My bank is the one at the corner.\n");
+  await loop.client.compact("s1");
+  await loop.restart();
+  await loop.client.turn("s1", "go on", { resume: true });
+  assert.doesNotMatch(systemOf(loop.model.requests.at(-1)), /My bank/u);
+  await loop.client.compact("s1");
+  await loop.client.turn("s1", "and on", { resume: true });
+  assert.doesNotMatch(systemOf(loop.model.requests.at(-1)), /My bank/u);
+  await loop.client.turn("s2", "hello");
+  assert.match(systemOf(loop.model.requests.at(-1)), /\n\nMy bank is the one at the corner\.$/u);
+});
+
+test("a core memory that can't be read when an epoch begins fails the turn; the summary is kept, and the epoch begins when it can", async () => {
+  await using loop = await start([reply({ content: "They met." })]);
   const memory = loop.home.at("memory/core.md");
+  await writeFile(memory, "I like tea.\n");
+  await loop.client.turn("s1", "hello");
+  await rm(memory);
   await mkdir(memory);
   const refused = await loop.client.compact("s1");
   assert.match(

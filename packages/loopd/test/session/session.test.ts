@@ -13,7 +13,12 @@ import { result } from "../support/scripted-broker.ts";
 import { TestLoop } from "../support/test-loop.ts";
 
 const ID = SessionId.parse("s1");
-const NEW = { id: ID, origin: "terminal", slot: 0, baseline: { version: 1, system: "Be kind.", tools: "[]" } } as const;
+const NEW = {
+  id: ID,
+  origin: "terminal",
+  slot: 0,
+  baseline: { version: 1, memory: false, system: "Be kind.", tools: "[]" },
+} as const;
 
 async function storeIn(home: TestHome): Promise<SessionStore> {
   const store = new SessionStore(AbsPath.parse(home.at("sessions")), systemClock);
@@ -152,7 +157,14 @@ test("an append that the disk refuses is unwritable, isn't remembered, and the s
     end: undefined,
   };
   const seenBefore = { taint: "public", untrusted: false } as const;
-  await using session = await Session.open({ ...contents, seenBefore, nextCall: CallId.parse(1), path: "/dev/full", length: 0 });
+  await using session = await Session.open({
+    ...contents,
+    seenBefore,
+    mayHaveMemory: false,
+    nextCall: CallId.parse(1),
+    path: "/dev/full",
+    length: 0,
+  });
   for (let attempt = 0; attempt < 2; attempt++) {
     await assert.rejects(session.append({ kind: "cancelled", reason: "x" }), {
       fault: "unwritable",

@@ -81,6 +81,11 @@ export const SessionRecord = z.discriminatedUnion("kind", [
 ]);
 export type SessionRecord = z.infer<typeof SessionRecord>;
 
-/** The fixed beginning of every request of an epoch. `tools` is the JSON text of the tool array, kept as text to stay byte-identical. */
-export const Baseline = z.strictObject({ version: SafeInteger, system: z.string(), tools: z.string() }).readonly();
+/**
+ * The fixed beginning of every request of an epoch. `memory` says whether the owner's core memory is in it; `tools` is the JSON text of
+ * the tool array, kept as text to stay byte-identical.
+ */
+export const Baseline = z
+  .strictObject({ version: SafeInteger, memory: z.boolean(), system: z.string(), tools: z.string() })
+  .readonly();
 export type Baseline = z.infer<typeof Baseline>;
