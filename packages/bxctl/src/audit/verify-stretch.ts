@@ -2,7 +2,7 @@
  * Verifies a stretch of a day file by itself: its first record says what it follows, and whoever has verified the stretch before can tell
  * whether that is so. It only ever says that a stretch is whole; what is wrong with one that isn't, the chain over the whole log has to say.
  */
-import { findLineStart, readAuditFile } from "@boxmaker/edge/day-files";
+import { findLineStart, readAuditFileInPlace } from "@boxmaker/edge/day-files";
 import type { Hash32, LogFile } from "@boxmaker/proto";
 import {
   AuditTally,
@@ -66,7 +66,7 @@ export async function verifyStretch(stretch: Stretch, options: StretchOptions): 
   if (start === undefined || end === undefined) return { kind: "other" };
   const reader = new StretchReader({ file, start, end }, options);
   const splitter = new LineSplitter((line) => reader.take(line));
-  for await (const chunk of readAuditFile(directory, { ...file, bytes: end }, start, buffer)) splitter.push(chunk);
+  for (const chunk of readAuditFileInPlace(directory, { ...file, bytes: end }, start, buffer)) splitter.push(chunk);
   splitter.end();
   return reader.end();
 }

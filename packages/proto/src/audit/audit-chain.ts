@@ -72,6 +72,7 @@ export class LineChain<R extends TalliedRecord> {
   readonly #isWhole: boolean;
   #head: ChainHead = { seq: 0, sha256: ZERO_HASH, time: null };
   #file: DayFileName | undefined;
+  #day = "";
   #lineNumber = 0;
   #offset = 0;
   /** Lines of all files so far. */
@@ -99,6 +100,7 @@ export class LineChain<R extends TalliedRecord> {
   beginFile(file: DayFileName, offset = 0): void {
     if (this.#file !== undefined && file <= this.#file) throw new RangeError("expected the log's files in order of their days");
     this.#file = file;
+    this.#day = dayOf(file);
     this.#lineNumber = 0;
     this.#offset = offset;
   }
@@ -153,7 +155,7 @@ export class LineChain<R extends TalliedRecord> {
       this.#torn.push({ line: place, expected: this.#due(), found: reading.problem, couldBeTorn, record });
       return;
     }
-    const fault = this.#faultOf(reading.value, place.file);
+    const fault = this.#faultOf(reading.value);
     if (fault === undefined) this.#held = { record: reading.value, line: place, described: undefined };
     else this.#torn.push({ line: place, ...fault, couldBeTorn: false, record });
   }
@@ -220,11 +222,11 @@ export class LineChain<R extends TalliedRecord> {
     return `a record with seq ${this.#head.seq + 1} and prev ${this.#head.sha256}`;
   }
 
-  #faultOf(record: TalliedRecord, file: DayFileName): { readonly expected: string; readonly found: string } | undefined {
+  #faultOf(record: TalliedRecord): { readonly expected: string; readonly found: string } | undefined {
     const { seq, sha256 } = this.#head;
     if (record.seq !== seq + 1) return { expected: `seq ${seq + 1}`, found: `seq ${record.seq}` };
     if (record.prev !== sha256) return { expected: `prev ${sha256}`, found: `prev ${record.prev}` };
-    if (dayOf(record.time) > dayOf(file)) return { expected: `a time on ${dayOf(file)} or before`, found: `time ${record.time}` };
+    if (dayOf(record.time) > this.#day) return { expected: `a time on ${this.#day} or before`, found: `time ${record.time}` };
     if (record.event.kind === "recovery") return { expected: "a torn line before a recovery", found: phraseRecovery(record.event) };
     if (record.event.kind === "accepted_break") return { expected: "a break before its acceptance", found: "an accepted_break" };
     return undefined;

@@ -20,8 +20,10 @@ export function patternReader(pattern: RegExp): ReadByPattern {
     if (matched === null) return undefined;
     const [, seq, time, prev, outcome, decision] = matched;
     if (seq === undefined || time === undefined || prev === undefined) return undefined;
-    const head = { seq: matchedSeq(seq), time: matchedTime(time), prev: matchedHash(prev) };
-    if (outcome !== undefined) return { ...head, event: { kind: "decision", outcome: outcomeOf(outcome) } };
-    return decision === undefined ? undefined : { ...head, event: { kind: "result", decision: matchedSeq(decision) } };
+    let event: TalliedRecord["event"];
+    if (outcome !== undefined) event = { kind: "decision", outcome: outcomeOf(outcome) };
+    else if (decision !== undefined) event = { kind: "result", decision: matchedSeq(decision) };
+    else return undefined;
+    return { seq: matchedSeq(seq), time: matchedTime(time), prev: matchedHash(prev), event };
   };
 }

@@ -3,9 +3,14 @@ import type { Hash32 } from "./hash32.ts";
 import type { AuditSeq } from "./integers.ts";
 import type { Timestamp } from "./timestamp.ts";
 
-/** A seq, from the digits that a pattern matched for it. */
+const DIGIT_ZERO = 0x30;
+
+/** A seq, from the 15 digits at most that a pattern matched for it. */
 export function matchedSeq(digits: string): AuditSeq {
-  return Number(digits) as AuditSeq;
+  let value = 0;
+  // Several times as fast as Number() of a piece of a longer text.
+  for (let index = 0; index < digits.length; index++) value = value * 10 + digits.charCodeAt(index) - DIGIT_ZERO;
+  return value as AuditSeq;
 }
 
 /** A time that a pattern matched. */

@@ -11,11 +11,22 @@ export const EMPTY_ROOT: Hash32 = sha256("");
 
 /** What is hashed, after its prefix: one buffer for all, since a log has millions of leaves. */
 const LEAF = Buffer.alloc(1 + 4096, LEAF_PREFIX);
+/** Its beginnings, by their length: most lines have one of a few lengths. */
+const LEAVES: Buffer[] = [];
 const NODE = Buffer.alloc(1 + 2 * HASH_BYTES, NODE_PREFIX);
+
+function leafBytes(length: number): Buffer {
+  if (length > LEAF.length) return Buffer.alloc(length, LEAF_PREFIX);
+  const known = LEAVES[length];
+  if (known !== undefined) return known;
+  const bytes = LEAF.subarray(0, length);
+  LEAVES[length] = bytes;
+  return bytes;
+}
 
 /** The hash of a leaf; of an audit log, the bytes of a record's line without its newline. */
 export function hashLeaf(data: Uint8Array): Hash32 {
-  const bytes = data.length < LEAF.length ? LEAF.subarray(0, 1 + data.length) : Buffer.alloc(1 + data.length, LEAF_PREFIX);
+  const bytes = leafBytes(1 + data.length);
   bytes.set(data, 1);
   return sha256(bytes);
 }
