@@ -134,6 +134,7 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
     room: table,
     asks: new RateLimit(config.approvals.perHour, HOUR_MS, clock),
     sessions: new RateLimit(config.sessions.perMinute, MINUTE_MS, clock),
+    canRun: (tool) => runtime.canRun(tool),
     isLowOnSpace: () => space.isLow(),
   });
   const ledger = openLedger(config, { audit, states, runtime, clock, events, admission, saver, reserved: ready.reserved });

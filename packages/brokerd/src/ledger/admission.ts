@@ -16,6 +16,8 @@ export interface AdmissionOptions {
   readonly asks: RateLimit;
   /** How many sessions there may come to be. */
   readonly sessions: RateLimit;
+  /** Whether the runtime can run such a call at all. */
+  readonly canRun: (tool: ToolName) => boolean;
   /** Whether the log's disk is almost full. Never rejects. */
   readonly isLowOnSpace: () => Promise<boolean>;
 }
@@ -55,6 +57,8 @@ export class Admission {
   refusal(session: SessionId, tool: ToolName, turn: CallId | undefined): DenialReason | undefined {
     if (this.#stopping.signal.aborted) return "shutting_down";
     if (this.#isLow && SINKS.has(tool)) return "low_space";
+    // One that would run fails in the runtime, which says what to install; but nobody is to be asked for what can't be.
+    if (turn !== undefined && !this.#options.canRun(tool)) return "no_sandbox";
     if (turn !== undefined && !(this.#options.room.hasRoom(session, turn) && this.#options.asks.isFree)) return "throttled";
     return undefined;
   }

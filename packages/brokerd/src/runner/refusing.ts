@@ -5,6 +5,10 @@ import type { RunOutcome, Runtime } from "./runtime.ts";
 export const refusingRuntime: Runtime = {
   name: "refusing",
   image: null,
+  canRun(): boolean {
+    // Decisions are as with a sandbox: only the run is left out.
+    return true;
+  },
   async run(): Promise<RunOutcome> {
     return { kind: "error", code: "no_runner", detail: "no runner is configured" };
   },

@@ -1,5 +1,5 @@
 /** What runs one decided call: the seam between the decision and a sandbox. */
-import type { AbsPath, RuntimeName } from "@boxmaker/proto";
+import type { AbsPath, RuntimeName, ToolName } from "@boxmaker/proto";
 import type { RunSpec } from "./run-spec.ts";
 
 /** Why a call has no result of its tool. */
@@ -45,6 +45,8 @@ export interface Runtime extends AsyncDisposable {
   readonly name: RuntimeName;
   /** `sha256:…` of the image, where the runtime has one. */
   readonly image: string | null;
+  /** Whether such a call can be run at all, so that somebody may be asked about it. */
+  canRun(tool: ToolName): boolean;
   /**
    * Runs one call in a box of its own. Resolves when its answer is there; never rejects for what a call can come to.
    *

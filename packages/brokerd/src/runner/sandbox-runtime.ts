@@ -1,5 +1,5 @@
 /** What the runtimes with boxes have in common: check the spec, lay out the box, start it, see it to its end. */
-import { type AbsPath, BoxRun, encodeMessage, type RuntimeName } from "@boxmaker/proto";
+import { type AbsPath, BoxRun, encodeMessage, type RuntimeName, type ToolName } from "@boxmaker/proto";
 import { type Launch, startChild } from "./box-child.ts";
 import type { BoxContents, ProxyContents } from "./box-contents.ts";
 import { type Begin, type Box, runInBox } from "./box-process.ts";
@@ -19,6 +19,8 @@ export interface Launcher extends AsyncDisposable {
   readonly image: string | null;
   /** Whether what is mounted has the same device and inode in a box as on the host. */
   readonly keepsIdentities: boolean;
+  /** Whether this kind has such a tool. */
+  canRun(tool: ToolName): boolean;
   /** Why this kind can't run the call at all, if so. */
   refuse(spec: RunSpec): RunOutcome | undefined;
   launch(contents: BoxContents, limitMs: number): Launch;
@@ -62,6 +64,10 @@ export class SandboxRuntime implements Runtime {
 
   get image(): string | null {
     return this.#launcher.image;
+  }
+
+  canRun(tool: ToolName): boolean {
+    return this.#launcher.canRun(tool);
   }
 
   async run(spec: RunSpec, { signal }: { readonly signal: AbortSignal }): Promise<RunOutcome> {

@@ -1,5 +1,5 @@
 /** A runtime that runs nothing: it keeps what it was given and answers what a test says. */
-import { type AbsPath, holdsPath, type RuntimeName } from "@boxmaker/proto";
+import { type AbsPath, holdsPath, type RuntimeName, type ToolName } from "@boxmaker/proto";
 import type { RunSpec } from "../../src/runner/run-spec.ts";
 import type { RunOutcome, Runtime } from "../../src/runner/runtime.ts";
 
@@ -10,12 +10,18 @@ export class RecordingRuntime implements Runtime {
   readonly image = null;
   readonly runs: RunSpec[] = [];
   running = 0;
+  /** Tools that it has no sandbox for. */
+  lacking: readonly ToolName[] = [];
   /** How often it was told that the grants have changed. */
   grantChanges = 0;
   /** Paths that a box which has answered may write still. */
   lingering: readonly AbsPath[] = [];
   /** What becomes of a run. */
   answer: (spec: RunSpec, signal: AbortSignal) => RunOutcome | Promise<RunOutcome> = () => DONE;
+
+  canRun(tool: ToolName): boolean {
+    return !this.lacking.includes(tool);
+  }
 
   async run(spec: RunSpec, { signal }: { readonly signal: AbortSignal }): Promise<RunOutcome> {
     this.runs.push(spec);

@@ -25,6 +25,20 @@ test("a rate limit counts what happened within the span before now, and is kept 
   assert.equal(limit.isFree, false);
 });
 
+test("an owner isn't asked for what the runtime can't run; what needs no asking is let run, and fails there", async () => {
+  using files = new BoxFiles();
+  files.grant("read", "read_file", "auto");
+  files.grant("write", "write_file", "ask");
+  await using rig = await Rig.open(files);
+  rig.runtime.lacking = ["read_file", "write_file"];
+  assert.deepEqual(await rig.write("a").outcome, { outcome: "denied", reason: "no_sandbox" });
+  assert.equal(files.events("decision").at(-1)?.reason, "no_sandbox");
+  const read = await rig.read("a").outcome;
+  assert.equal(typeof read === "object" && read.outcome, "result");
+  rig.runtime.lacking = [];
+  await rig.refuse(await rig.write("a").pending);
+});
+
 test("an owner is given so many asks an hour, over all sessions; the rest is denied on record, and other calls go on", async () => {
   using files = new BoxFiles();
   files.grant("read", "read_file", "auto");

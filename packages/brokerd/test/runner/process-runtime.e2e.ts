@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
-import type { AbsPath } from "@boxmaker/proto";
+import { type AbsPath, ToolName } from "@boxmaker/proto";
 import { openRuntime } from "../../src/runner/open-runtime.ts";
 import { buildRunSpec } from "../../src/runner/run-spec.ts";
 import { RunnerConfig } from "../../src/runner/runner-config.ts";
@@ -92,6 +92,10 @@ describe("the process runtime", () => {
       hosts: ["example.com"],
     });
     assert.ok(fetched.kind === "error" && fetched.code === "unsupported");
+    assert.deepEqual(
+      ToolName.options.filter((tool) => runtime.canRun(tool)),
+      ["read_file", "write_file"],
+    );
   });
 
   test("refuses what it can't hold to: masked paths, patterns in names, places that the host executes", async () => {

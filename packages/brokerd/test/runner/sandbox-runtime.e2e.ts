@@ -29,6 +29,7 @@ test("no box is started ahead for grants that changed between a call's answer an
     name: "bubblewrap",
     image: null,
     keepsIdentities: false,
+    canRun: () => true,
     refuse: () => undefined,
     launch: () => script('cat "$1"; while [ ! -e "$2" ]; do sleep 0.01; done'),
     launchAhead: ({ layers }) => {

@@ -187,6 +187,7 @@ export class Rig implements AsyncDisposable {
       room: this.table,
       asks: new RateLimit(options.asksPerHour ?? Number.POSITIVE_INFINITY, 3_600_000, clock),
       sessions: new RateLimit(options.sessionsPerMinute ?? Number.POSITIVE_INFINITY, 60_000, clock),
+      canRun: (tool) => runtime.canRun(tool),
       isLowOnSpace: async () => this.isLowOnSpace,
     });
     const { saver } = this;

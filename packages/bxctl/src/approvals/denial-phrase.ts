@@ -17,6 +17,7 @@ const PHRASES: Readonly<Record<DenialReason, string>> = {
   audit_unavailable: "the audit log can't be written, so that nothing runs; see docs/runbook.md#audit-unavailable",
   low_space: "the disk is almost full, so that nothing runs; see docs/runbook.md#low-space",
   throttled: "too many requests came at once",
+  no_sandbox: "the runtime can't run its tool, so that nobody was asked: that needs Podman or bubblewrap",
   requester_gone: "nobody was waiting for it any more",
   shutting_down: "brokerd is stopping",
 };

@@ -75,11 +75,12 @@ export interface ReplayOptions {
   readonly since?: Timestamp;
 }
 
-/** Denials that aren't a matter of grants: the box was stopping, short of space, or asked too much. */
+/** Denials that aren't a matter of grants: the box was stopping, short of space, asked too much, or without a sandbox for it. */
 const NOT_POLICY: ReadonlySet<DenialReason> = new Set([
   "audit_unavailable",
   "low_space",
   "throttled",
+  "no_sandbox",
   "requester_gone",
   "shutting_down",
   "grants_invalid",

@@ -16,6 +16,7 @@ export const DenialReason = z.enum([
   "audit_unavailable",
   "low_space",
   "throttled",
+  "no_sandbox",
   "requester_gone",
   "shutting_down",
 ]);
@@ -37,6 +38,7 @@ export const DENIAL_SENTENCES: Readonly<Record<DenialReason, string>> = Object.f
   audit_unavailable: "Denied: the audit log cannot be written.",
   low_space: "Denied: the disk is almost full.",
   throttled: "Denied: too many requests.",
+  no_sandbox: "Denied: this box has no sandbox that could run this tool.",
   requester_gone: "Denied: nobody was waiting for this call any more.",
   shutting_down: "Denied: the box is shutting down.",
 });

@@ -185,6 +185,7 @@ test("the denial reasons and the sentences that the model is told are what they 
     audit_unavailable: "Denied: the audit log cannot be written.",
     low_space: "Denied: the disk is almost full.",
     throttled: "Denied: too many requests.",
+    no_sandbox: "Denied: this box has no sandbox that could run this tool.",
     requester_gone: "Denied: nobody was waiting for this call any more.",
     shutting_down: "Denied: the box is shutting down.",
   };

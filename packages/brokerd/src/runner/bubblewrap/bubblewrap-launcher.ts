@@ -1,4 +1,5 @@
 /** Boxes made by bubblewrap: the host's /usr read-only, a process that dies with brokerd. */
+import type { ToolName } from "@boxmaker/proto";
 import type { Launch } from "../box-child.ts";
 import type { BoxContents, ProxyContents } from "../box-contents.ts";
 import { hostEnvironment } from "../host-command.ts";
@@ -33,9 +34,13 @@ export class BubblewrapLauncher implements EgressLauncher, AheadLauncher {
     this.#setup = setup;
   }
 
+  canRun(tool: ToolName): boolean {
+    return tool !== "http_fetch" || this.#setup.curlProblem === null;
+  }
+
   refuse({ request }: RunSpec): RunOutcome | undefined {
     const { curlProblem } = this.#setup;
-    if (request.tool !== "http_fetch" || curlProblem === null) return undefined;
+    if (this.canRun(request.tool) || curlProblem === null) return undefined;
     return { kind: "error", code: "no_curl", detail: curlProblem };
   }
 

@@ -43,6 +43,10 @@ export class PodmanLauncher implements EgressLauncher, AheadLauncher {
     this.keepsIdentities = SHARING_FILES.test(ociRuntime);
   }
 
+  canRun(): boolean {
+    return true;
+  }
+
   refuse(): RunOutcome | undefined {
     return undefined;
   }

@@ -1,5 +1,5 @@
 /** No sandbox: the toolkit as a child of brokerd, held by Node's permission model and by its own checks. File tools only. */
-import { holdsPath } from "@boxmaker/proto";
+import { holdsPath, type ToolName } from "@boxmaker/proto";
 import type { Launch } from "../box-child.ts";
 import type { BoxContents } from "../box-contents.ts";
 import type { RunSpec } from "../run-spec.ts";
@@ -17,6 +17,10 @@ export class ProcessLauncher implements Launcher {
 
   constructor(boxes: ProcessBoxes) {
     this.#boxes = boxes;
+  }
+
+  canRun(tool: ToolName): boolean {
+    return tool === "read_file" || tool === "write_file";
   }
 
   refuse({ request, mounts, masked }: RunSpec): RunOutcome | undefined {
