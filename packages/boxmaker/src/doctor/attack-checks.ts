@@ -8,6 +8,7 @@ import { childLines } from "./child-lines.ts";
 /** A line of `brokerd attack`. */
 const AttackLine = z.strictObject({
   attack: z.string(),
+  box: z.enum(["cold", "waiting"]),
   result: z.enum(["held", "failed", "skipped"]),
   tried: z.string(),
   seen: z.string(),
@@ -33,10 +34,10 @@ export async function attackSandbox(
     const reading = readForeignJson(line);
     const parsed = reading.kind === "value" ? AttackLine.safeParse(reading.value) : undefined;
     if (parsed?.success !== true) return;
-    const { attack, result, tried, seen } = parsed.data;
+    const { attack, box, result, tried, seen } = parsed.data;
     if (result === "failed") failures++;
     const text = result === "failed" ? `${tried}: ${seen}; ${POINTER}` : `${tried}: ${seen}`;
-    onCheck({ name: attack, result: RESULTS[result], text });
+    onCheck({ name: box === "waiting" ? `${attack} (waiting box)` : attack, result: RESULTS[result], text });
   };
   const { status, lastError } = await childLines(daemonProgram("brokerd", ["attack", "--config", config, ...names]), stop, take);
   if (status === 0 || (status === 1 && failures > 0)) return;

@@ -14,10 +14,10 @@ export const ATTACKS = {
   "run-set-id": "a command ran a set-id program of another user that lies in its grant",
   "unix-sockets": "a command connected to Unix sockets that lie in its grant: an agent's and one like admin.sock",
   capabilities: "a command opened a raw socket, and its processes were looked at from outside for any privilege",
-  "host-network": "a command connected to this machine's own addresses",
-  dns: "a command asked a name server of this machine",
-  "metadata-address": "a command connected to 169.254.169.254",
-  ipv6: "a command connected to this machine over IPv6",
+  "host-network": "a command connected to this machine's own addresses and to public ones",
+  dns: "a command asked name servers",
+  "metadata-address": "a command connected to 169.254.169.254, and a granted host's name and page led a fetch there",
+  ipv6: "a command connected over IPv6, and a granted host's name led a fetch to this machine, a neighbour and a private network",
   "tmp-fill": "a command filled /tmp",
   "read-links": "read_file was given symbolic links that lead out of its grant",
   "hard-links": "write_file was given a name that is a hard link to a file outside of its grant",
@@ -27,19 +27,26 @@ export const ATTACKS = {
   "endless-output": "a command wrote 100 MB",
   "ignored-signals": "a command ignored signals and ran on beyond its time limit",
   "kept-pipes": "a command left a process in a session of its own that kept the pipes",
-  redirects: "a page sent a fetch on to a host that isn't granted",
-  "private-names": "a granted host's name led to addresses of private networks",
-  nat64: "a granted host's name led to an IPv4 address within an IPv6 one (64:ff9b::/96)",
+  redirects: "a page sent a fetch on to a host that isn't granted, a private address, and a host that needs a call of its own",
+  userinfo: "a URL and a page's redirect had a granted host's name before an @, or a password for it",
+  "private-names": "a granted host's name led a fetch to addresses of private networks and of this machine",
+  nat64: "a granted host's name led a fetch to an IPv4 address within an IPv6 one (64:ff9b::/96, ::ffff:0:0/96)",
+  "proxy-asked": "whoever has a fetch's socket asked the proxy itself for hosts, addresses and ports that aren't granted",
 } as const;
 
 /** The names in the order in which they are shown. */
 export const AttackName = z.enum(Object.keys(ATTACKS).filter((name): name is keyof typeof ATTACKS => name in ATTACKS));
 export type AttackName = z.infer<typeof AttackName>;
 
+/** How a box came to its call: started for it, or waiting for one since an earlier call (`runner.pool`). */
+export const BoxKind = z.enum(["cold", "waiting"]);
+export type BoxKind = z.infer<typeof BoxKind>;
+
 /** `failed`: the attack got through, or couldn't be carried out as it should; `skipped`: it can't be shown here. */
 export const Finding = z
   .strictObject({
     attack: AttackName,
+    box: BoxKind,
     result: z.enum(["held", "failed", "skipped"]),
     tried: z.string(),
     /** What was seen, or why it was skipped. */
@@ -48,17 +55,32 @@ export const Finding = z
   .readonly();
 export type Finding = z.infer<typeof Finding>;
 
+/** What an attack came to, whatever box it was tried on. */
+export type Verdict = Omit<Finding, "box">;
+
 /** A defence that held. */
-export function held(attack: AttackName, seen: string): Finding {
+export function held(attack: AttackName, seen: string): Verdict {
   return { attack, result: "held", tried: ATTACKS[attack], seen };
 }
 
 /** An attack that got through. */
-export function failed(attack: AttackName, seen: string): Finding {
+export function failed(attack: AttackName, seen: string): Verdict {
   return { attack, result: "failed", tried: ATTACKS[attack], seen };
 }
 
 /** One that can't be shown here, and why. */
-export function skipped(attack: AttackName, why: string): Finding {
+export function skipped(attack: AttackName, why: string): Verdict {
   return { attack, result: "skipped", tried: ATTACKS[attack], seen: why };
+}
+
+const WORST_FIRST = ["failed", "held", "skipped"] as const;
+
+/** One verdict of an attack that was carried out in parts: the worst, with all that was seen. */
+export function combine(attack: AttackName, parts: readonly Verdict[]): Verdict {
+  const result = WORST_FIRST.find((worst) => parts.some((part) => part.result === worst)) ?? "skipped";
+  const seen = parts.filter((part) => result !== "failed" || part.result === "failed");
+  const words = seen.map((part) =>
+    part.result === "skipped" && result === "held" ? `not tried in part: ${part.seen}` : part.seen,
+  );
+  return { attack, result, tried: ATTACKS[attack], seen: [...new Set(words)].join("; ") };
 }

@@ -1,6 +1,6 @@
 /** Many attacks in one box, each judged by itself: a start costs more than all of them. */
 import { randomBytes } from "node:crypto";
-import { type AttackName, type Finding, failed, held, skipped } from "./finding.ts";
+import { type AttackName, failed, held, skipped, type Verdict } from "./finding.ts";
 import { type AttackGrant, aim, fire, phraseShot, type Target } from "./target.ts";
 
 /** One attack by a command. */
@@ -22,13 +22,13 @@ export async function tryInOneBox(
   target: Target,
   probes: readonly Probe[],
   grants: readonly AttackGrant[],
-): Promise<readonly Finding[]> {
+): Promise<readonly Verdict[]> {
   if (target.runtime.name === "process") return probes.map(({ attack }) => skipped(attack, "this runtime runs no commands"));
   const mark = randomBytes(8).toString("hex");
   const command = probes.map(({ attack, script }) => `(\n${script}\n) 2>&1 < /dev/null\necho ${attack}-${mark}`).join("\n");
   const aimed = aim(target, { tool: "shell", arguments: { command }, grants });
   if (aimed.kind === "refused") return probes.map(({ attack }) => failed(attack, `it couldn't be tried: ${aimed.reason}`));
-  const shot = await fire(target, aimed.spec, target.config.shell_ms);
+  const shot = await fire(target, aimed, target.config.shell_ms);
   return probes.map(({ attack, judge, seen }) => {
     const said = shot.kind === "done" ? shot.content : "";
     const got = judge(said);

@@ -1,7 +1,7 @@
 /** Attacks of a command on what it shares with the rest of the machine: processes, memory, time, output. */
 import { existsSync, writeFileSync } from "node:fs";
 import { memoryBytes } from "../runner/runner-config.ts";
-import { type AttackName, type Finding, failed, held, skipped } from "./finding.ts";
+import { type AttackName, failed, held, skipped, type Verdict } from "./finding.ts";
 import type { FiringRange } from "./firing-range.ts";
 import { processesWith, readProcess, sleepMark, waitUntil } from "./host-processes.ts";
 import { NODE } from "./one-box.ts";
@@ -15,7 +15,7 @@ const CHUNK = 16 * 1024 * 1024;
 const NOTE_BYTES = 8192;
 
 /** Runs one command in a granted folder of its own. */
-async function command(target: Target, range: FiringRange, attack: AttackName, script: string): Promise<Shot | Finding> {
+async function command(target: Target, range: FiringRange, attack: AttackName, script: string): Promise<Shot | Verdict> {
   if (target.runtime.name === "process") return skipped(attack, NO_COMMANDS);
   const folder = range.folder(attack);
   const aimed = aim(target, {
@@ -24,7 +24,7 @@ async function command(target: Target, range: FiringRange, attack: AttackName, s
     grants: [{ tool: "shell", mode: "auto", constraints: { paths: [folder] } }],
   });
   if (aimed.kind === "refused") return failed(attack, `it couldn't be tried: ${aimed.reason}`);
-  return fire(target, aimed.spec, target.config.shell_ms);
+  return fire(target, aimed, target.config.shell_ms);
 }
 
 function needsLimits({ limitsProblem, runtime }: Target): string | undefined {
@@ -37,7 +37,7 @@ function isLeft(target: Target, mark: string): Promise<boolean> {
 }
 
 /** Not one without an end: where nothing stops it, it stops a little above the limit. */
-export async function forkBomb(target: Target, range: FiringRange): Promise<Finding> {
+export async function forkBomb(target: Target, range: FiringRange): Promise<Verdict> {
   const why = needsLimits(target);
   if (why !== undefined) return skipped("fork-bomb", why);
   const { pids, shell_ms } = target.config;
@@ -59,7 +59,7 @@ export async function forkBomb(target: Target, range: FiringRange): Promise<Find
 }
 
 /** Twice what a box may have. */
-export async function memory(target: Target, range: FiringRange): Promise<Finding> {
+export async function memory(target: Target, range: FiringRange): Promise<Verdict> {
   const why = needsLimits(target);
   if (why !== undefined) return skipped("memory", why);
   const chunks = Math.ceil((memoryBytes(target.config) * 2) / CHUNK);
@@ -74,7 +74,7 @@ export async function memory(target: Target, range: FiringRange): Promise<Findin
     : failed("memory", `it couldn't be tried: ${phraseShot(shot)}`);
 }
 
-export async function endlessOutput(target: Target, range: FiringRange): Promise<Finding> {
+export async function endlessOutput(target: Target, range: FiringRange): Promise<Verdict> {
   const shot = await command(target, range, "endless-output", "yes | head -c 100000000");
   if ("attack" in shot) return shot;
   if (shot.kind !== "done") return failed("endless-output", phraseShot(shot));
@@ -86,7 +86,7 @@ export async function endlessOutput(target: Target, range: FiringRange): Promise
     : failed("endless-output", `it couldn't be tried: ${phraseShot(shot)}`);
 }
 
-async function outlive(target: Target, range: FiringRange, attack: AttackName, script: (mark: string) => string): Promise<Finding> {
+async function outlive(target: Target, range: FiringRange, attack: AttackName, script: (mark: string) => string): Promise<Verdict> {
   const mark = sleepMark();
   const shot = await command(target, range, attack, `: > started; ${script(mark)}`);
   if ("attack" in shot) return shot;
@@ -96,12 +96,12 @@ async function outlive(target: Target, range: FiringRange, attack: AttackName, s
   return held(attack, `the call was ended at its limit of ${target.config.shell_ms} ms, and no process is left`);
 }
 
-export function ignoredSignals(target: Target, range: FiringRange): Promise<Finding> {
+export function ignoredSignals(target: Target, range: FiringRange): Promise<Verdict> {
   const script = (mark: string): string => `trap '' TERM INT HUP QUIT; while :; do sleep ${mark}; done`;
   return outlive(target, range, "ignored-signals", script);
 }
 
-export function keptPipes(target: Target, range: FiringRange): Promise<Finding> {
+export function keptPipes(target: Target, range: FiringRange): Promise<Verdict> {
   const program = (mark: string): string =>
     `require("child_process").spawn("sleep", ["${mark}"], { detached: true, stdio: "inherit" }).unref()`;
   return outlive(target, range, "kept-pipes", (mark) => `${NODE} -e '${program(mark)}'; exit 0`);
@@ -112,7 +112,7 @@ const POWERLESS = [/^Cap(?:Inh|Prm|Eff|Bnd|Amb):\t0+$/u, /^NoNewPrivs:\t1$/u, /^
 const POWERS = /^(?:Cap(?:Inh|Prm|Eff|Bnd|Amb)|NoNewPrivs|Seccomp):/u;
 
 /** Looks at the box's processes from outside, while it tries to open a raw socket. */
-export async function capabilities(target: Target, range: FiringRange): Promise<Finding> {
+export async function capabilities(target: Target, range: FiringRange): Promise<Verdict> {
   const mark = sleepMark();
   const folder = range.folder("capabilities");
   const secret = range.secret();

@@ -5,11 +5,11 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { after, before, describe, test } from "node:test";
-import { AttackName, Finding } from "../../src/attack/finding.ts";
+import { AttackName, BoxKind, Finding } from "../../src/attack/finding.ts";
 import { SANDBOXES, toolsImage } from "../runner/sandboxes.ts";
 import { type TemporaryFolder, temporaryFolder } from "../runner/temporary-folder.ts";
 import type { Edit } from "./edit.ts";
-import { ONE_BOX, SABOTAGES } from "./sabotages.ts";
+import { ONE_BOX, SABOTAGES, TOGETHER } from "./sabotages.ts";
 
 const BROKERD = join(import.meta.dirname, "..", "..", "src", "main.ts");
 const SABOTAGED = join(import.meta.dirname, "sabotaged-program.ts");
@@ -59,7 +59,7 @@ for (const sandbox of SANDBOXES) {
       return folder.at(name);
     }
 
-    test("hold, every one that can be shown here", async () => {
+    test("hold, every one that can be shown here, on boxes that start for their call and on boxes that waited", async () => {
       const { status, findings, errors } = await attack(configure("all.toml"), []);
       assert.deepEqual(
         findings.filter(({ result }) => result === "failed"),
@@ -67,9 +67,39 @@ for (const sandbox of SANDBOXES) {
         errors,
       );
       assert.equal(status, 0);
-      assert.deepEqual(findings.map(({ attack: name }) => name).sort(), [...AttackName.options].sort());
+      for (const kind of BoxKind.options) {
+        const names = findings.filter(({ box }) => box === kind).map(({ attack: name }) => name);
+        assert.deepEqual(names.sort(), [...AttackName.options].sort());
+      }
       const skipped = findings.filter(({ result }) => result === "skipped");
       assert.ok(skipped.every(({ seen }) => seen !== ""));
+    });
+
+    test("get through in a box that waited, too, where the defences are gone", async () => {
+      const through = TOGETHER.flatMap((sabotage) => sabotage.through).sort();
+      const edits = TOGETHER.flatMap(({ edits: all }) => {
+        const own = all[sandbox.name];
+        return typeof own === "string" ? [] : own;
+      });
+      const { findings, errors } = await attack(configure("waiting.toml"), through, edits);
+      for (const kind of BoxKind.options) {
+        const ofKind = findings.filter(({ box }) => box === kind);
+        assert.deepEqual(withResult("failed", ofKind).sort(), through, errors || JSON.stringify(findings));
+      }
+      assert.ok(findings.every(({ seen }) => !seen.includes("couldn't be tried")));
+    });
+
+    test("aren't taken for held on a box that waited where none has served", async () => {
+      const edit = { file: "runner/pool/box-pool.ts", from: "const box = this.#waiting.get(key);", to: "const box = undefined;" };
+      const { findings } = await attack(configure("waiting.toml"), ["outside-paths", "read-links"], [edit]);
+      const results = findings.map(({ attack: name, box, result, seen }) => `${box} ${name}: ${result}, ${seen}`);
+      assert.deepEqual(
+        results.filter((line) => line.startsWith("waiting")),
+        ["outside-paths", "read-links"].map(
+          (name) => `waiting ${name}: failed, it couldn't be tried: no box that waited has served the call`,
+        ),
+        results.join("\n"),
+      );
     });
 
     for (const { without, through, only = ONE_BOX, config = {}, edits: all, toolkit } of SABOTAGES) {
@@ -105,9 +135,12 @@ for (const sandbox of SANDBOXES) {
       const path = folder.at("toolkit.mjs");
       writeFileSync(path, source, { mode: 0o644 });
       if (sandbox.name === "bubblewrap") return attack(configure("one.toml", { toolkit: path, pool: 0 }), only, edits);
-      const mount = `"--mount=type=bind,src=${path},dst=/opt/boxmaker/toolkit.mjs,ro", boxes.image,\n    ...IMAGE_COMMAND,\n  ];`;
-      const over = { file: "runner/podman/podman-arguments.ts", from: "boxes.image,\n    ...IMAGE_COMMAND,\n  ];", to: mount };
-      return attack(configure("one.toml", { pool: 0 }), only, [...edits, over]);
+      const mount = `"--mount=type=bind,src=${path},dst=/opt/boxmaker/toolkit.mjs,ro", `;
+      const over = ["];", "  ...proxyCommand(hosts),"].map((end) => {
+        const from = `boxes.image,\n    ...IMAGE_COMMAND,\n  ${end}`;
+        return { file: "runner/podman/podman-arguments.ts", from, to: `${mount}${from}` };
+      });
+      return attack(configure("one.toml", { pool: 0 }), only, [...edits, ...over]);
     }
   });
 }

@@ -33,6 +33,22 @@ export const ONE_BOX: readonly AttackName[] = [
   "tmp-fill",
 ];
 
+/** All that needs a network of the attacks' own. */
+const FETCHES: readonly AttackName[] = [
+  "metadata-address",
+  "ipv6",
+  "redirects",
+  "userinfo",
+  "private-names",
+  "nat64",
+  "proxy-asked",
+];
+
+const URL_GRAMMAR = "../../proto/src/tools/fetch-url-grammar.ts";
+const URL_GRAMMAR_BEGINS = "export function hostOfFetchUrl(text: string): string | undefined {";
+/** As by a reader that knows userinfo, and throws it away. */
+const NAIVE = ' if (text.includes("@")) return new URL(text).hostname;';
+
 const NEEDS_SCOPE = "bubblewrap limits this by a scope of systemd, which the tests don't have";
 const LAYERS = "runner/layers.ts";
 const PODMAN = "runner/podman/podman-arguments.ts";
@@ -157,6 +173,63 @@ export const SABOTAGES: readonly Sabotage[] = [
     },
   },
   {
+    without: "keeping the proxies' network from the tools",
+    through: ["host-network", "dns", "metadata-address", "ipv6"],
+    only: ["host-network", "dns", "metadata-address", "ipv6"],
+    edits: {
+      podman: [{ file: PODMAN, from: '"--network=none"', to: '`--network=${boxes.egressNetwork ?? "none"}`' }],
+      bubblewrap: "bubblewrap's proxies have the machine's own network",
+    },
+  },
+  {
+    without: "judging IPv4 addresses",
+    through: ["metadata-address", "nat64", "private-names"],
+    only: FETCHES,
+    edits: both(),
+    toolkit: [{ from: 'REFUSED_4.check(address, "ipv4")', to: "false" }],
+  },
+  {
+    without: "judging IPv6 addresses",
+    through: ["ipv6"],
+    only: ["ipv6", "nat64"],
+    edits: both(),
+    toolkit: [{ from: 'GLOBAL_6.check(text, "ipv6") && !REFUSED_6.check(text, "ipv6")', to: "true" }],
+  },
+  {
+    without: "judging the IPv4 address within an IPv6 one",
+    through: ["nat64"],
+    only: ["ipv6", "nat64", "private-names"],
+    edits: both(),
+    toolkit: [{ from: "judged = judgeIPv4(embedded.inside)", to: "judged = { address: embedded.inside, family: 4 }" }],
+  },
+  {
+    without: "a call of its own for another host",
+    through: ["redirects"],
+    only: ["redirects", "userinfo"],
+    edits: both(),
+    toolkit: [{ from: "host !== hostOfFetchUrl(from)", to: "false" }],
+  },
+  {
+    without: "the proxy's own list of hosts",
+    through: ["proxy-asked"],
+    only: ["proxy-asked", "redirects"],
+    edits: both(),
+    toolkit: [{ from: "this.#options.allow.some(", to: "true || this.#options.allow.some(" }],
+  },
+  {
+    without: "refusing userinfo where arguments are read",
+    through: ["userinfo"],
+    only: ["userinfo"],
+    edits: both({ file: URL_GRAMMAR, from: URL_GRAMMAR_BEGINS, to: `${URL_GRAMMAR_BEGINS}${NAIVE}` }),
+  },
+  {
+    without: "refusing userinfo in a redirect",
+    through: ["userinfo"],
+    only: ["userinfo"],
+    edits: both(),
+    toolkit: [{ from: "function hostOfFetchUrl(text) {", to: `function hostOfFetchUrl(text) {${NAIVE}` }],
+  },
+  {
     without: "a size of /tmp",
     through: ["tmp-fill"],
     edits: {
@@ -208,3 +281,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     edits: both({ file: "runner/box-process.ts", from: "box.after(limitMs, ()", to: "box.after(600_000, ()" }),
   },
 ];
+
+/** Of the defences of {@link ONE_BOX}, those that can be taken away together: each of their attacks gets through, whatever box it's on. */
+export const TOGETHER: readonly Sabotage[] = SABOTAGES.filter(({ through }) =>
+  through.some((name) => ["credentials", "denied-path", "git-hooks", "make-set-id", "tmp-fill"].includes(name)),
+);

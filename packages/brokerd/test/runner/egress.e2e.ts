@@ -144,6 +144,15 @@ for (const sandbox of SANDBOXES) {
       for (const address of [ADDRESSES.private, ADDRESSES.metadata]) assert.ok(!reached.includes(address), reached);
     });
 
+    test("dials an IPv6 address that is public, where a name has no IPv4 one, and no private one", async () => {
+      assert.match(await result("https://ipv6.example.com/hello"), /\nhello from ipv6\.example\.com$/u);
+      assert.match(await result("http://mixed6.example.com/hello"), /\nhello from mixed6\.example\.com$/u);
+      for (const scheme of ["https", "http"]) await failure(`${scheme}://unique.example.com/hello`);
+      const reached = await result("https://ipv6.example.com/reached");
+      assert.ok(reached.includes(ADDRESSES.ipv6));
+      assert.ok(!reached.includes(ADDRESSES.unique), reached);
+    });
+
     async function changeGrants(): Promise<void> {
       order(null);
       await broker.next();

@@ -8,8 +8,8 @@ import { readFileSync } from "node:fs";
 import { createServer as createHttp, type RequestListener } from "node:http";
 import { createServer as createHttps } from "node:https";
 import type { Server } from "node:net";
-import { answerQuestion } from "./dns-answer.ts";
-import { ADDRESSES } from "./places.ts";
+import { answerQuestion } from "../../../src/attack/socket/dns-answer.ts";
+import { ADDRESSES, NAMES } from "./places.ts";
 
 const [key = "", certificate = ""] = process.argv.slice(2);
 const reached: string[] = [];
@@ -46,10 +46,10 @@ async function listen(server: Server, host: string, port: number): Promise<void>
 }
 
 const names = createSocket("udp4");
-names.on("message", (message, { port, address }) => names.send(answerQuestion(message), port, address));
+names.on("message", (message, { port, address }) => names.send(answerQuestion(message, NAMES), port, address));
 names.bind(53, ADDRESSES.names);
 await once(names, "listening");
-for (const host of [ADDRESSES.web, ADDRESSES.private, ADDRESSES.metadata]) {
+for (const host of [ADDRESSES.web, ADDRESSES.ipv6, ADDRESSES.private, ADDRESSES.unique, ADDRESSES.metadata]) {
   await listen(createHttps({ key: readFileSync(key), cert: readFileSync(certificate) }, answer), host, 443);
   await listen(createHttp(answer), host, 80);
 }

@@ -28,8 +28,9 @@ export function whyNoWeb(): string | false {
   if (!existsSync(HOST_CERTIFICATES)) return `needs ${HOST_CERTIFICATES}, which the tests' own takes the place of`;
   const probe = `boxmaker-probe-${randomBytes(4).toString("hex")}`;
   if (!isThere("ip", "netns", "add", probe)) return "needs ip, of iproute2, and the right to make network namespaces";
+  const hasIPv6 = isThere("ip", "-n", probe, "address", "add", `${ADDRESSES.ipv6}/128`, "dev", "lo");
   must("ip", "netns", "delete", probe);
-  return false;
+  return !hasIPv6 && "needs IPv6";
 }
 
 /** Lines of a program's output, one at a time. */
@@ -83,7 +84,9 @@ export async function openWeb(): Promise<Web> {
   must("ip", "netns", "add", name);
   undo.defer(() => must("ip", "netns", "delete", name));
   must("ip", "-n", name, "link", "set", "lo", "up");
-  for (const address of Object.values(ADDRESSES)) must("ip", "-n", name, "address", "add", `${address}/32`, "dev", "lo");
+  for (const address of Object.values(ADDRESSES)) {
+    must("ip", "-n", name, "address", "add", `${address}/${address.includes(":") ? 128 : 32}`, "dev", "lo");
+  }
   // Read by `ip netns exec`, and by podman for its containers in this namespace.
   mkdirSync(join(NAMED, name), { recursive: true });
   undo.defer(() => {
