@@ -49,6 +49,34 @@ test("a session is never busy when its final frame arrives, whether the turn was
   }
 });
 
+test("a session is never busy when the final frame of its summing up arrives, whether there is a summary or not", async () => {
+  await using loop = await TestLoop.start({
+    model: { script: ({ index }) => reply({ content: index % 6 === 2 ? "They met." : index % 6 === 0 ? "hi" : "" }) },
+  });
+  for (let round = 0; round < 5; round++) {
+    await loop.client.turn("s1", "hello", { resume: round > 0 });
+    await loop.client.compact("s1");
+    await loop.client.compact("s1");
+    const turn = await loop.client.turn("s1", "and on", { resume: true });
+    assert.notEqual(turn.end.kind === "error" && turn.end.body.code, "session_busy");
+  }
+});
+
+test("a client that goes away while a conversation is summed up doesn't end that", async () => {
+  const gate = Promise.withResolvers<void>();
+  await using loop = await TestLoop.start({ model: { script: ({ index }) => (index === 1 ? held(gate.promise) : ok) } });
+  await loop.client.turn("s1", "hello");
+  const leave = new AbortController();
+  const left = loop.client.compact("s1", { signal: leave.signal }).catch((error: unknown) => error);
+  await loop.model.received(2);
+  leave.abort();
+  await left;
+  gate.resolve();
+  let end = (await loop.client.compact("s1")).end;
+  while (end.kind === "error" && end.body.code === "session_busy") end = (await loop.client.compact("s1")).end;
+  assert.equal((await loop.records("s1")).at(-1)?.kind, "epoch_end");
+});
+
 test("a client that goes away doesn't stop the turn", async () => {
   const gate = Promise.withResolvers<void>();
   await using loop = await TestLoop.start({ model: { script: (request) => (request.index === 0 ? held(gate.promise) : ok) } });

@@ -6,6 +6,7 @@ import { reply } from "@boxmaker/demo-model";
 import type { LoopAnswer } from "@boxmaker/proto";
 import { codeOf, contentOf } from "../support/loop-client.ts";
 import { result } from "../support/scripted-broker.ts";
+import { isSummaryRequest, systemOf } from "../support/summaries.ts";
 import { TestLoop, type TestLoopOptions } from "../support/test-loop.ts";
 
 const CALL = { calls: [{ name: "read_file", arguments: '{"path": "/n/a"}' }] };
@@ -174,4 +175,44 @@ test("a damaged session isn't rewound, and the line is named", async () => {
   const answer = await rewind(loop, 1, 0);
   assert.ok(answer.kind === "error" && answer.body.code === "internal");
   assert.match(answer.body.detail, /the line is torn; see docs\/runbook\.md#session-log-damaged/u);
+});
+
+test("turns are counted over all epochs, and a session rewound into a summed-up stretch is as it was there", async () => {
+  await using loop = await TestLoop.start({
+    model: {
+      script: (request) => {
+        if (isSummaryRequest(request)) return reply({ content: "They met." });
+        return request.chat.messages.at(-1)?.role === "user" ? reply(CALL) : reply({ content: "done" });
+      },
+    },
+    broker: async (_request, answer) => {
+      await answer(result("text", { class: "private" }), true);
+    },
+  });
+  await loop.client.turn("s1", "first");
+  await loop.client.turn("s1", "second", { resume: true });
+  assert.equal((await loop.client.compact("s1")).end.kind, "ok");
+  await loop.client.turn("s1", "third", { resume: true });
+  const systems: string[] = [];
+  for (const [turn, call] of [
+    [1, 1],
+    [2, 2],
+    [3, 3],
+  ] as const) {
+    assert.deepEqual(await loop.client.ask("rewind_point", { session: "s1", turn }), {
+      kind: "rewind_point_report",
+      body: { session: "s1", turn, turns: 3, call },
+    });
+    assert.equal((await rewind(loop, turn, call, `r${turn}`)).kind, "session_started");
+    await loop.restart();
+    await loop.client.turn(`r${turn}`, "on", { resume: true });
+    systems.push(systemOf(loop.model.requests.at(-1)));
+    // Its calls go on behind those of which it knows no more than the summary.
+    assert.deepEqual(loop.broker.requests.at(-1)?.call, call + 1);
+  }
+  assert.deepEqual(
+    systems.map((system) => system.endsWith("They met.")),
+    [false, true, true],
+  );
+  assert.equal(errorOf(await loop.client.ask("rewind_point", { session: "s1", turn: 4 })), "no_such_turn");
 });
