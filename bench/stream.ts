@@ -23,8 +23,8 @@ type Reader = "bare" | "client";
 
 async function read(how: Reader, socketPath: string, pace: Pace, events: number): Promise<Reading> {
   const child = spawn(process.execPath, [READER, how, socketPath, wishOf(pace, events)], { stdio: ["ignore", "pipe", "inherit"] });
-  const [said, [code]] = await Promise.all([text(child.stdout), once(child, "close")]);
-  if (code !== 0) throw new Error(`the ${how} reader ended with ${String(code)}`);
+  const [said] = await Promise.all([text(child.stdout), once(child, "close")]);
+  if (child.exitCode !== 0) throw new Error(`the ${how} reader ended with ${child.exitCode}`);
   const reading = Reading.parse(JSON.parse(said));
   if (reading.latencies.length !== events) throw new Error(`expected ${events} events, got ${reading.latencies.length}`);
   return reading;
