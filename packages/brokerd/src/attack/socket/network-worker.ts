@@ -4,7 +4,7 @@
  */
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
-import { createServer, type Socket } from "node:net";
+import { createServer, type Server, type Socket } from "node:net";
 import { answerQuestion, readQuestion } from "./dns-answer.ts";
 import { NAMES, PUBLIC, redirectTarget, type Sighting } from "./network-places.ts";
 
@@ -42,11 +42,12 @@ function serve(socket: Socket, port: number): void {
     });
 }
 
-async function listen(port: number): Promise<void> {
+async function listen(port: number): Promise<Server> {
   const server = createServer((socket) => serve(socket, port));
   // Without IPv6 in the kernel this is every IPv4 address alone.
   server.listen(port);
   await once(server, "listening");
+  return server;
 }
 
 const names = createSocket("udp4");
@@ -61,6 +62,9 @@ names.on("message", (message, { port, address }) => {
 });
 names.bind(DNS_PORT, PUBLIC.names);
 await once(names, "listening");
-for (const port of [HTTP_PORT, TLS_PORT]) await listen(port);
+const servers = [await listen(HTTP_PORT), await listen(TLS_PORT)];
 say("ready");
-process.stdin.resume().on("end", () => process.exit());
+process.stdin.resume().on("end", () => {
+  names.close();
+  for (const server of servers) server.close();
+});
