@@ -4,11 +4,14 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { buildSync } from "esbuild";
+import { SANDBOXES, type Sandbox } from "../../packages/brokerd/test/runner/sandboxes.ts";
 import { KilledBox, LOAD_SESSIONS } from "../../packages/brokerd/test/support/killed-box.ts";
 import { ENDINGS, type RaceTally, raceEndings } from "../../packages/brokerd/test/support/races.ts";
 import type { Figure } from "../figure/figure.ts";
 
 const KILLS = 1000;
+/** A start with a sandbox takes several times as long. */
+const SANDBOX_SHARE = { podman: 0.04, bubblewrap: 0.06 };
 /** A box's log grows with its lives. */
 const LIVES_A_BOX = 25;
 const TOOLKIT = fileURLToPath(new URL("../../packages/toolkit/dist/toolkit.mjs", import.meta.url));
@@ -33,30 +36,82 @@ function bundleBroker(folder: string): string {
   return outfile;
 }
 
+/** How often brokerd is killed with boxes of each kind; the process runtime has the rest. */
+interface Share {
+  readonly sandbox: Sandbox | undefined;
+  readonly kills: number;
+}
+
+/** Where a sandbox isn't on this machine, its share is the process runtime's, and the figure of its kills says 0. */
+function sharesOf(kills: number, sandboxes: readonly Sandbox[]): readonly Share[] {
+  const shares = sandboxes
+    .filter(({ skip }) => skip === false)
+    .map((sandbox) => ({
+      sandbox,
+      kills: Math.ceil(kills * SANDBOX_SHARE[sandbox.name]),
+    }));
+  const rest = kills - shares.reduce((sum, share) => sum + share.kills, 0);
+  return [...shares, { sandbox: undefined, kills: Math.max(0, rest) }];
+}
+
+class Tally {
+  readonly #kills = new Map<string, number>();
+  answers = 0;
+  actions = 0;
+  lost = 0;
+  unrecorded = 0;
+  unsound = 0;
+  left = 0;
+  containers = 0;
+
+  get kills(): number {
+    return this.#kills.values().reduce((sum, kills) => sum + kills, 0);
+  }
+
+  killsWith(runtime: string): number {
+    return this.#kills.get(runtime) ?? 0;
+  }
+
+  add(runtime: string, box: KilledBox): void {
+    const { lost, unrecorded, unsound, actions } = box.check;
+    report("lost", lost);
+    report("unrecorded", unrecorded);
+    report("unsound", unsound);
+    report("left", box.leftovers);
+    this.#kills.set(runtime, this.killsWith(runtime) + box.kills);
+    this.answers += box.answers;
+    this.actions += actions;
+    this.lost += lost.length;
+    this.unrecorded += unrecorded.length;
+    this.unsound += unsound.length;
+    this.left += box.leftovers.length;
+    this.containers += box.containers;
+  }
+}
+
 /** Kills `kills` times, as many boxes side by side as there are processors. */
-export async function measureKills(kills: number = KILLS): Promise<readonly Figure[]> {
+export async function measureKills(
+  kills: number = KILLS,
+  sandboxesHere: readonly Sandbox[] = SANDBOXES,
+): Promise<readonly Figure[]> {
   const folder = mkdtempSync(join(tmpdir(), "boxmaker-bench-"));
-  const sum = { kills: 0, answers: 0, actions: 0, lost: 0, unrecorded: 0, unsound: 0 };
-  let left = kills;
-  const options = { program: bundleBroker(folder), toolkit: TOOLKIT, environment: { NODE_COMPILE_CACHE: join(folder, "cache") } };
+  const tally = new Tally();
+  const shares = sharesOf(kills, sandboxesHere);
+  const work = shares.flatMap(({ sandbox, kills: share }) =>
+    Array.from({ length: Math.ceil(share / LIVES_A_BOX) }, (_, box) => ({
+      sandbox,
+      lives: Math.min(LIVES_A_BOX, share - box * LIVES_A_BOX),
+    })),
+  );
+  const program = { program: bundleBroker(folder), toolkit: TOOLKIT, environment: { NODE_COMPILE_CACHE: join(folder, "cache") } };
   const lane = async (): Promise<void> => {
-    while (left > 0) {
-      const lives = Math.min(left, LIVES_A_BOX);
-      left -= lives;
-      await using box = new KilledBox(options);
+    for (let next = work.shift(); next !== undefined; next = work.shift()) {
+      const { sandbox, lives } = next;
+      await using box = new KilledBox(sandbox === undefined ? program : { ...program, sandbox });
       await box.finish();
       for (let life = 0; life < lives; life++) await box.life();
       await box.finish();
-      const { lost, unrecorded, unsound, actions } = box.check;
-      report("lost", lost);
-      report("unrecorded", unrecorded);
-      report("unsound", unsound);
-      sum.kills += box.kills;
-      sum.answers += box.answers;
-      sum.actions += actions;
-      sum.lost += lost.length;
-      sum.unrecorded += unrecorded.length;
-      sum.unsound += unsound.length;
+      tally.add(sandbox?.name ?? "process", box);
     }
   };
   try {
@@ -64,12 +119,25 @@ export async function measureKills(kills: number = KILLS): Promise<readonly Figu
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-  const of = `${sum.kills} kills under ${LOAD_SESSIONS} sessions`;
+  const of = `${tally.kills} kills under load, of ${LOAD_SESSIONS} sessions with the process runtime`;
+  const sandboxes = Object.keys(SANDBOX_SHARE).map((name) => tally.killsWith(name));
   return [
-    { name: "kills", value: sum.kills, unit: "count", against: null },
-    { name: "acknowledged_lost", value: sum.lost, unit: "count", against: `${sum.answers} answers over ${of}` },
-    { name: "unrecorded_actions", value: sum.unrecorded, unit: "count", against: `${sum.actions} files written over ${of}` },
-    { name: "unsound_logs", value: sum.unsound, unit: "count", against: of },
+    { name: "kills", value: tally.kills, unit: "count", against: null },
+    {
+      name: "kills_in_sandboxes",
+      value: sandboxes.reduce((sum, one) => sum + one),
+      unit: "count",
+      against: `of them, with ${Object.keys(SANDBOX_SHARE).join(" and ")}: ${sandboxes.join(" and ")}`,
+    },
+    { name: "acknowledged_lost", value: tally.lost, unit: "count", against: `${tally.answers} answers over ${of}` },
+    { name: "unrecorded_actions", value: tally.unrecorded, unit: "count", against: `${tally.actions} files written over ${of}` },
+    { name: "unsound_logs", value: tally.unsound, unit: "count", against: of },
+    {
+      name: "boxes_left",
+      value: tally.left,
+      unit: "count",
+      against: `after the next start; ${tally.containers} containers were there when brokerd was killed`,
+    },
   ];
 }
 

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { SANDBOXES } from "./runner/sandboxes.ts";
 import { KilledBox, LOAD_SESSIONS } from "./support/killed-box.ts";
 
 /** The bench kills a thousand times. */
@@ -20,14 +21,31 @@ test(`after each of ${BOXES * LIVES} kills under ${LOAD_SESSIONS} sessions the l
         await box.finish();
         for (let life = 0; life < LIVES; life++) await box.life();
         await box.finish();
-        return { check: box.check, answers: box.answers };
+        return { check: box.check, answers: box.answers, leftovers: box.leftovers };
       }),
     );
-    for (const { check, answers } of checks) {
-      assert.deepEqual([check.lost, check.unrecorded, check.unsound], [[], [], []]);
+    for (const { check, answers, leftovers } of checks) {
+      assert.deepEqual([check.lost, check.unrecorded, check.unsound, leftovers], [[], [], [], []]);
       assert.ok(answers > LOAD_SESSIONS && check.actions > 0, `${answers} answers, ${check.actions} runs`);
     }
   } finally {
     rmSync(cache, { recursive: true, force: true });
   }
 });
+
+const SANDBOX_LIVES = 3;
+
+for (const sandbox of SANDBOXES) {
+  test(`after each of ${SANDBOX_LIVES} kills under load with ${sandbox.name} nothing of a box is left, and no answer and no deed is missing in the log`, {
+    skip: sandbox.skip,
+  }, async () => {
+    await using box = new KilledBox({ sandbox });
+    await box.finish();
+    for (let life = 0; life < SANDBOX_LIVES; life++) await box.life(false);
+    await box.finish();
+    const { lost, unrecorded, unsound } = box.check;
+    assert.deepEqual([box.leftovers, lost, unrecorded, unsound], [[], [], [], []]);
+    assert.equal(box.kills, SANDBOX_LIVES);
+    assert.ok(box.check.actions >= SANDBOX_LIVES, `${box.check.actions} runs`);
+  });
+}

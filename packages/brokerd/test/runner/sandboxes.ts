@@ -35,6 +35,8 @@ export interface Sandbox {
   /** Node inside a box. */
   readonly node: string;
   open(home: AbsPath, config?: object): Promise<Opening>;
+  /** The keys of `[runner]` that a brokerd is given to use it. */
+  toml(): string;
 }
 
 /** Rootless podman can't enforce limits on every machine; what they do is tested as root. */
@@ -42,20 +44,34 @@ const limits = process.getuid?.() === 0 ? "enforced" : "unenforced";
 const noPodman = !isThere("podman", "--version") && "needs podman";
 const noImageBuilder = !isThere("mmdebstrap", "--version") && "needs mmdebstrap, to build the tools image";
 
+function podmanConfig(): Readonly<Record<string, string>> {
+  return { runtime: "podman", limits, image: toolsImage() };
+}
+
+const BUBBLEWRAP_CONFIG = { runtime: "bubblewrap", limits: "unenforced" };
+
 export const SANDBOXES: readonly Sandbox[] = [
   {
     name: "podman",
     skip: noPodman || noImageBuilder,
     node: "/usr/bin/node",
-    open: (home, config = {}) => open(home, { runtime: "podman", limits, image: toolsImage(), ...config }),
+    open: (home, config = {}) => open(home, { ...podmanConfig(), ...config }),
+    toml: () => tomlOf(podmanConfig()),
   },
   {
     name: "bubblewrap",
     skip: !isThere("bwrap", "--version") && "needs bubblewrap",
     node: "/opt/boxmaker/node",
-    open: (home, config = {}) => open(home, { runtime: "bubblewrap", limits: "unenforced", ...config }),
+    open: (home, config = {}) => open(home, { ...BUBBLEWRAP_CONFIG, ...config }),
+    toml: () => tomlOf(BUBBLEWRAP_CONFIG),
   },
 ];
+
+function tomlOf(config: Readonly<Record<string, string>>): string {
+  return Object.entries(config)
+    .map(([key, value]) => `${key} = ${JSON.stringify(value)}\n`)
+    .join("");
+}
 
 function open(home: AbsPath, config: object): Promise<Opening> {
   return openRuntime(RunnerConfig.parse(config), { home, warn: (line) => process.stderr.write(`${line}\n`) });

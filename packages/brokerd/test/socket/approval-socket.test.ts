@@ -139,7 +139,6 @@ test("a grant that is edited so that the gateway may not answer any more is heed
   assert.ok(shown.kind === "approval_block");
   const answer = await ask(served.admin, { kind: "approve", body: { approval: mine.id, digest: shown.body.digest } });
   assert.deepEqual(answer, { kind: "approve_result", body: { outcome: "ask" } });
-  await watcher.socket.end();
 });
 
 test("a grant beside it that lets the owner alone answer takes the ask from the gateway, though the call's own grant is the same", async () => {

@@ -4,6 +4,7 @@
  */
 import fs, { type PathLike } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
+import { join } from "node:path";
 
 const LONG_MS = 10_000;
 const { unlink } = fs.promises;
@@ -28,4 +29,4 @@ process.on("SIGTERM", () => {
   // A disk that is at work keeps the process, too.
   setInterval(() => undefined, LONG_MS);
 });
-await import("../../src/main.ts");
+await import(join(import.meta.dirname, "../../src/main.ts"));
