@@ -16,8 +16,10 @@ const OUTPUT_CAP = 1024 * 1024;
 
 /** Does so, unless it is disposed of first. Never throws: a box without it is slower, and nothing else. `program` is the toolkit. */
 export function warmUpLater(program: string): Disposable {
-  const timer = setTimeout(() => void warmUp(program).catch(() => undefined), WAIT_MS);
-  return { [Symbol.dispose]: () => clearTimeout(timer) };
+  const over = new AbortController();
+  const begin = (): void => void warmUp(program).catch(() => undefined);
+  AbortSignal.timeout(WAIT_MS).addEventListener("abort", begin, { once: true, signal: over.signal });
+  return { [Symbol.dispose]: () => over.abort() };
 }
 
 async function warmUp(program: string): Promise<void> {
