@@ -14,7 +14,12 @@ const completion = (cacheHit: number | null): Completion => ({
   thinkingCapped: false,
 });
 
-function left(prompt: number, written: number, { capped = false, cached = 0 as number | null } = {}): readonly SessionRecord[] {
+interface Left {
+  readonly capped?: boolean;
+  readonly cached?: number | null;
+}
+
+function left(prompt: number, written: number, { capped = false, cached = 0 }: Left = {}): readonly SessionRecord[] {
   return [
     { kind: "assistant", content: "", reasoning: "", thinking_capped: capped, tool_calls: [] },
     { kind: "usage", usage: { prompt, completion: written, cached } },
