@@ -90,7 +90,11 @@ for (const sandbox of SANDBOXES) {
     });
 
     test("aren't taken for held on a box that waited where none has served", async () => {
-      const edit = { file: "runner/pool/box-pool.ts", from: "const box = this.#waiting.get(key);", to: "const box = undefined;" };
+      const edit = {
+        file: "runner/pool/box-pool.ts",
+        from: "const box = this.#waiting.get(key);",
+        to: "if (key !== null) return undefined;\n    const box = this.#waiting.get(key);",
+      };
       const { findings } = await attack(configure("waiting.toml"), ["outside-paths", "read-links"], [edit]);
       const results = findings.map(({ attack: name, box, result, seen }) => `${box} ${name}: ${result}, ${seen}`);
       assert.deepEqual(
