@@ -29,6 +29,7 @@ import type { LogMark } from "./read-directory.ts";
 import type { SyncPace } from "./sync-pace.ts";
 
 const syncFile = promisify(fsync);
+const turnEnd = (): Promise<void> => promisify(setImmediate)();
 
 /** A record that has its place in the chain. It counts once `durable` has resolved, which it does in order of `seq`. */
 export interface Appended {
@@ -157,7 +158,7 @@ export class AuditLog implements AsyncDisposable {
 
   async #drain(): Promise<void> {
     // Appends of one step go into the same batch; where several callers are at work, so do those of one turn of the event loop.
-    await (this.#turnEnd ?? (this.#isBusy ? new Promise<void>((resolve) => setImmediate(resolve)) : Promise.resolve()));
+    await (this.#turnEnd ?? (this.#isBusy ? turnEnd() : Promise.resolve()));
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;
       this.#waiting = [];
@@ -195,7 +196,7 @@ export class AuditLog implements AsyncDisposable {
     const file = this.#file;
     if (only === undefined || others.length > 0 || only.blobs.size > 0 || file?.name !== only.file) return false;
     if (!this.#parts.pace.isQuick || this.#turnEnd !== undefined) return false;
-    this.#turnEnd = new Promise((resolve) => setImmediate(resolve)).then(() => {
+    this.#turnEnd = turnEnd().then(() => {
       this.#turnEnd = undefined;
       this.#hashOfLast();
     });
