@@ -32,8 +32,8 @@ interface Waiting extends Disposable {
   readonly client: Client;
 }
 
-/** A call that waits; one in `work` may be answered by the gateway, one in `notes` by the owner alone. */
-async function waiting(served: Served, session: string, folder: "work" | "notes" = "work"): Promise<Waiting> {
+/** A call that waits; one in `phone` may be answered by the gateway, one in `notes` by the owner alone. */
+async function waiting(served: Served, session: string, folder: "phone" | "notes" = "phone"): Promise<Waiting> {
   const client = await Client.request(served.broker, call(served, "write_file", session, folder));
   const pending = (await client.next())?.message;
   assert.ok(pending?.kind === "pending_approval");
@@ -130,7 +130,7 @@ test("a grant that is edited so that the gateway may not answer any more is heed
   using mine = await waiting(served, "mine");
   using watcher = await Client.request(served.approval, { kind: "watch_asks", body: {} });
   assert.deepEqual((await watcher.next())?.message, { kind: "ask_event", body: { approval: mine.id, change: "pending" } });
-  served.files.grant("phone", "write_file", "ask", "", [served.files.at("work")]);
+  served.files.grant("phone", "write_file", "ask", "", [served.files.at("phone")]);
   assert.deepEqual(await ask(served.approval, approve(mine)), CHANGED);
   assert.deepEqual((await watcher.next())?.message, { kind: "ask_event", body: { approval: mine.id, change: "elsewhere" } });
   assert.deepEqual(await ask(served.approval, look(mine)), NOT_AN_APPROVER);
@@ -144,7 +144,7 @@ test("a grant that is edited so that the gateway may not answer any more is heed
 test("a grant beside it that lets the owner alone answer takes the ask from the gateway, though the call's own grant is the same", async () => {
   await using served = await serve();
   using mine = await waiting(served, "mine");
-  served.files.grant("strict", "write_file", "ask", 'approvers = ["bxctl"]', [served.files.at("work")]);
+  served.files.grant("strict", "write_file", "ask", 'approvers = ["bxctl"]', [served.files.at("phone")]);
   assert.deepEqual(await ask(served.approval, approve(mine)), CHANGED);
   assert.deepEqual(await ask(served.approval, look(mine)), NOT_AN_APPROVER);
   assert.equal(served.rig.runtime.runs.length, 0);

@@ -49,7 +49,7 @@ async function waitingAsk(
   served: Served,
 ): Promise<Disposable & { readonly add: (id: number) => void; readonly take: (id: number) => void }> {
   const { table } = served.rig;
-  const client = await Client.request(served.broker, call(served, "write_file", "chat-1", "work"));
+  const client = await Client.request(served.broker, call(served, "write_file", "chat-1", "phone"));
   await client.next();
   const [waiting] = table.list();
   assert.ok(waiting !== undefined);

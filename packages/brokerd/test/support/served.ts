@@ -30,7 +30,7 @@ export async function serve(limits: Partial<SocketLimits> = {}, options: RigOpti
   const files = new BoxFiles();
   files.grant("read", "read_file", "auto");
   files.grant("write", "write_file", "ask");
-  files.grant("phone", "write_file", "ask", 'approvers = ["bxctl", "gateway"]', [files.at("work")]);
+  files.grant("phone", "write_file", "ask", 'approvers = ["bxctl", "gateway"]', [files.at("phone")]);
   const rig = await Rig.open(files, options);
   const { ledger, approvals, table, events } = rig;
   const connections = new Connections();
