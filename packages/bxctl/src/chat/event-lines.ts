@@ -45,6 +45,8 @@ export function showEvent(event: LineEvent): Shown {
       return { kind: "status", text: `reading the conversation: ${event.done} of ${event.total} tokens` };
     case "thinking_capped":
       return line("quiet", "thinking was cut short at its limit");
+    case "discarded":
+      return line("warn", "the reply was lost on its way: what is shown of it above is discarded");
     case "retrying":
       return line("warn", `the model server failed (${escapeText(event.error)}); attempt ${event.attempt} in ${event.after_ms} ms`);
     case "tool_call":

@@ -76,7 +76,7 @@ export class ScreenView implements TurnView {
 
   #show(event: LineEvent): void {
     const { events } = this.#options;
-    if ("tool" in event && event.event !== "taint") this.#streamed = "";
+    if (event.event === "discarded" || ("tool" in event && event.event !== "taint")) this.#streamed = "";
     const shown = showEvent(event);
     if (event.event === "tool_call") this.#running = phraseTool(event.tool);
     if (event.event === "tool_denied" || event.event === "tool_failed" || event.event === "tool_result") this.#running = undefined;

@@ -17,6 +17,7 @@ function everyEvent(text: string): readonly TurnEvent[] {
     { event: "reasoning", text },
     { event: "thinking_capped" },
     { event: "text", text },
+    { event: "discarded" },
     { event: "retrying", attempt: 2, after_ms: 500, error: text },
     { event: "tool_call", tool: text },
     { event: "approval_pending", approval: ApprovalId.parse(41), tool: text, expires: EXPIRES },
@@ -103,6 +104,7 @@ test("events are one line each, with the class of a result and the reason of a d
     ),
     [
       "• thinking was cut short at its limit",
+      "• the reply was lost on its way: what is shown of it above is discarded",
       "• the model server failed (read_file); attempt 2 in 500 ms",
       "• read_file: denied: the session has seen data too confidential for it",
       "• read_file: failed: read_file",
@@ -134,6 +136,14 @@ test("the answer is shown once: what was streamed isn't repeated, what wasn't is
     { event: "tool_result", tool: "clock", class: "public", truncated: false },
   ];
   assert.equal(show([text("I look."), ...call, text("noon")], done("noon")), "I look.\n• clock: done, public\nnoon\n");
+});
+
+test("a reply that was lost is said to be discarded, and the one that follows is shown whole", () => {
+  const text = (value: string): TurnEvent => ({ event: "text", text: value });
+  const lost = "• the reply was lost on its way: what is shown of it above is discarded\n";
+  const events = [text("one t"), { event: "discarded" } as const, text("one "), text("two")];
+  assert.equal(show(events, done("one two")), `one t\n${lost}one two\n`);
+  assert.equal(show([text("one"), { event: "discarded" }], done("one")), `one\n${lost}one\n`);
 });
 
 test("an answer that is empty is said to be none", () => {

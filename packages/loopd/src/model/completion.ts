@@ -3,7 +3,7 @@ import type { TurnEvent, Usage } from "@boxmaker/proto";
 import type { ModelError } from "./model-error.ts";
 import type { RawToolCall } from "./tool-call-assembly.ts";
 
-type EventName = "queued" | "waiting" | "progress" | "reasoning" | "thinking_capped" | "text" | "retrying";
+type EventName = "queued" | "waiting" | "progress" | "reasoning" | "thinking_capped" | "text" | "discarded" | "retrying";
 
 /** The turn events that a completion can cause. */
 export type ModelEvent = Extract<TurnEvent, { readonly event: EventName }>;

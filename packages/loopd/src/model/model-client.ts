@@ -66,9 +66,15 @@ export class ModelClient implements AsyncDisposable {
   ): Promise<CompletionResult> {
     const { clock, random } = this.#dependencies;
     const { retry_attempts, retry_window_ms } = this.#settings.infer;
-    const started = clock.monotonic();
+    let firstFailure: number | undefined;
+    let lostReplies = 0;
     for (let attempt = 1; ; attempt++) {
-      const result = await this.#attempt(request, onEvent, signal).catch((error: unknown) => {
+      let shown = false;
+      const onOwnEvent: OnModelEvent = (event) => {
+        shown ||= event.event === "text" || event.event === "reasoning";
+        onEvent(event);
+      };
+      const result = await this.#attempt(request, onOwnEvent, signal).catch((error: unknown) => {
         // A bug, reported by whoever runs the turn; the slot must not stay taken for it.
         this.#doubt(request.slot);
         permit.release();
@@ -80,9 +86,13 @@ export class ModelClient implements AsyncDisposable {
       }
       this.#doubt(request.slot);
       const { error } = result;
+      if (shown) onEvent({ event: "discarded" });
+      if (error.hadOutput) lostReplies++;
+      firstFailure ??= clock.monotonic();
       const afterMs = backoffMs(attempt, random());
-      const inWindow = clock.monotonic() - started + afterMs <= retry_window_ms;
-      if (!isRetryable(error) || attempt >= retry_attempts || !inWindow || signal.aborted) {
+      const inWindow = clock.monotonic() - firstFailure + afterMs <= retry_window_ms;
+      // A reply that is lost twice in its middle is more likely the request's doing than a restart's.
+      if (!isRetryable(error) || lostReplies > 1 || attempt >= retry_attempts || !inWindow || signal.aborted) {
         permit.release();
         return result;
       }

@@ -34,7 +34,7 @@ export type ModelErrorCode =
 export interface ModelError {
   readonly code: ModelErrorCode;
   readonly detail: string;
-  /** Whether any part of the reply had been passed on: such a request is never sent again. */
+  /** Whether any part of the reply had been passed on: it is announced as discarded. */
   readonly hadOutput: boolean;
 }
 

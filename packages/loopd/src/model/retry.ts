@@ -5,14 +5,16 @@ import type { ModelError } from "./model-error.ts";
 const FIRST_MS = 250;
 const LONGEST_MS = 8_000;
 
-/** Whether the same request may be sent again: only where the server went away before it said anything. */
+/**
+ * Whether the same request may be sent again: only where the server went away. What it had said by then is no part of the session,
+ * and nothing was done because of it: calls are made from whole replies alone.
+ */
 export function isRetryable(error: ModelError): boolean {
   switch (error.code) {
     case "unreachable":
     case "loading":
-      return true;
     case "closed_early":
-      return !error.hadOutput;
+      return true;
     case "stalled":
     case "wait_timeout":
     case "deadline":

@@ -43,6 +43,7 @@ function isWait(event: ModelEvent): boolean {
     case "text":
     case "reasoning":
     case "thinking_capped":
+    case "discarded":
       return false;
     default:
       return unreachable(event);

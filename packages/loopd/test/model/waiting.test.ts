@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { refuse, reply, replySteps, startModelServer, stream } from "@boxmaker/demo-model";
+import type { ModelEvent } from "../../src/model/completion.ts";
 import { ModelHttp } from "../../src/model/http.ts";
 import { CompletionError } from "../../src/model/model-error.ts";
 import { ModelServer } from "../../src/model/model-server.ts";
@@ -65,16 +66,52 @@ test("a server that loads its model is tried again until it has", async () => {
   assert.equal(events.filter(({ event }) => event === "retrying").length, 1);
 });
 
-test("a connection that is lost before any output is tried again, one that is lost after isn't", async () => {
-  await using model = await TestModel.start({
-    script: [stream([{ kind: "cut" }]), hello, stream([...replySteps({ content: "hello" }).slice(0, 3), { kind: "cut" }])],
-    toml: RETRY,
+const lost = stream([...replySteps({ content: "hello" }).slice(0, 3), { kind: "cut" }]);
+
+/** What a person sees of a reply: its text, and what happens to it. */
+function seen(events: readonly ModelEvent[]): readonly string[] {
+  return events.flatMap((event) => {
+    if (event.event === "text") return [event.text];
+    return event.event === "discarded" || event.event === "retrying" ? [event.event] : [];
   });
-  assert.equal((await model.complete()).result.kind, "completed");
-  const { result } = await model.complete();
-  assert.deepEqual(result.kind === "failed" && [result.error.code, result.error.hadOutput], ["closed_early", true]);
-  assert.equal(model.server.requests.length, 3);
+}
+
+test("a connection that is lost before any output is tried again, and nothing is said to be discarded", async () => {
+  await using model = await TestModel.start({ script: [stream([{ kind: "cut" }]), hello], toml: RETRY });
+  const { result, events } = await model.complete();
+  assert.equal(result.kind, "completed");
+  assert.deepEqual(seen(events), ["retrying", "hello"]);
   assert.deepEqual(model.server.violations, []);
+});
+
+test("a reply that is lost after some of it was shown is announced as discarded and asked for again, once", async () => {
+  await using model = await TestModel.start({ script: [lost, hello, lost, lost, hello], toml: RETRY });
+  const again = await model.complete();
+  assert.equal(again.result.kind === "completed" && again.result.completion.content, "hello");
+  const [start = "", ...rest] = seen(again.events);
+  assert.notEqual(start, "");
+  assert.deepEqual(rest, ["discarded", "retrying", "hello"]);
+  const { result, events } = await model.complete();
+  assert.deepEqual(result.kind === "failed" && [result.error.code, result.error.hadOutput], ["closed_early", true]);
+  assert.deepEqual(seen(events), [start, "discarded", "retrying", start, "discarded"]);
+  assert.equal(model.server.requests.length, 4);
+  assert.deepEqual(model.server.violations, []);
+});
+
+test("the time for trying again begins with the first failure, however long the request waited before it", async () => {
+  const clock = new FakeClock();
+  const gate = Promise.withResolvers<void>();
+  const script = [stream([{ kind: "start" }, { kind: "wait", gate: gate.promise }, { kind: "cut" }]), hello];
+  const toml = "[infer]\nretry_attempts = 2\nretry_window_ms = 300\nliveness_ms = 10000\n";
+  await using model = await TestModel.start({ script, clock, toml });
+  const completing = model.complete();
+  await model.server.received(1);
+  await clock.sleeping(10_000);
+  await clock.advance(9_000);
+  gate.resolve();
+  await clock.sleeping(250);
+  await clock.advance(250);
+  assert.equal((await completing).result.kind, "completed");
 });
 
 test("a refusal is not tried again, and is classified by what the server said", async () => {
@@ -304,6 +341,6 @@ test("isRetryable() says yes only where the server went away before it said anyt
       error("server_error"),
       error("cancelled"),
     ].map(isRetryable),
-    [true, true, true, false, false, false],
+    [true, true, true, true, false, false],
   );
 });

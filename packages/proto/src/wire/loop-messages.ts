@@ -37,6 +37,7 @@ export const TurnEvent = z.discriminatedUnion("event", [
   event("reasoning", { text: z.string() }),
   event("thinking_capped", {}),
   event("text", { text: z.string() }),
+  event("discarded", {}),
   event("retrying", { attempt: SafeInteger, after_ms: SafeInteger, error: z.string() }),
   event("tool_call", { tool: z.string() }),
   event("approval_pending", { approval: ApprovalId, tool: z.string(), expires: Timestamp }),

@@ -46,6 +46,7 @@ const MEMBERS: Readonly<Record<string, Readonly<Record<string, readonly string[]
       "reasoning",
       "thinking_capped",
       "text",
+      "discarded",
       "retrying",
       "tool_call",
       "approval_pending",
