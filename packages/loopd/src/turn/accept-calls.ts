@@ -52,13 +52,21 @@ function madeUpId(number: number): string {
  * Accepts the calls of one reply, in order.
  *
  * @param firstNumber the number from which ids are made up where the server gave none, or the same one twice
+ * @param earlier ids of calls before, which aren't made up again: an epoch's number begins anew, and what it carries over has some
  */
-export function acceptCalls(calls: readonly RawToolCall[], firstNumber: number): readonly AcceptedCall[] {
+export function acceptCalls(
+  calls: readonly RawToolCall[],
+  firstNumber: number,
+  earlier: ReadonlySet<string>,
+): readonly AcceptedCall[] {
   const taken = new Set<string>();
   let number = firstNumber;
   return calls.map((call) => {
     let { id } = call;
-    while (!STORABLE_ID.test(id) || taken.has(id)) id = madeUpId(number++);
+    if (!STORABLE_ID.test(id) || taken.has(id)) {
+      do id = madeUpId(number++);
+      while (taken.has(id) || earlier.has(id));
+    }
     taken.add(id);
     const read = readArguments(call.arguments);
     const storable = read.kind === "object" && isRenderable(read.value);

@@ -11,9 +11,16 @@ import { addUsage, type FailedTurn } from "./turn-outcome.ts";
 /** The whole conversation, then each text cut to so many bytes. */
 const ATTEMPTS = [null, 1_024, 128] as const;
 
+/**
+ * A summary gets no more bytes than the context has tokens, divided by this. No text has more tokens than bytes, so a summary, which is in
+ * every request from then on, can't fill the context whatever the model wrote.
+ */
+const CONTEXT_SHARE = 2;
+
 export interface SummaryContext {
   readonly model: ModelPort;
   readonly session: Session;
+  /** Of a summary; fewer where the context is small. */
   readonly maxBytes: number;
   /** Takes what is worth saying while the model works. Must not throw and must not wait. */
   readonly emit: (event: TurnEvent) => void;
@@ -86,7 +93,9 @@ export async function makeSummary(context: SummaryContext, carry: EpochEnd["carr
       failure = noSummary(fault);
       continue;
     }
-    const summary = cutText(completion.content.trim().toWellFormed(), maxBytes).text;
+    const context = await model.contextTokens(signal);
+    const room = context === null ? maxBytes : Math.min(maxBytes, Math.floor(context / CONTEXT_SHARE));
+    const summary = cutText(completion.content.trim().toWellFormed(), room).text;
     return { kind: "made", end: { kind: "epoch_end", carry, shortened, summary, usage: spent } };
   }
   return failure;

@@ -160,7 +160,8 @@ class Turn {
     const { content, reasoning, thinkingCapped, usage } = completion;
     // Read before this reply's own numbers are there.
     const loss = findCacheLoss(session.records, completion, this.#dependencies.limits.cache_tolerance);
-    const calls = acceptCalls(completion.toolCalls, session.records.length);
+    const earlier = new Set(session.records.flatMap((record) => (record.kind === "tool_result" ? [record.id] : [])));
+    const calls = acceptCalls(completion.toolCalls, session.records.length, earlier);
     const stored = calls.map((call) => call.stored);
     await this.#append({ kind: "assistant", content, reasoning, thinking_capped: thinkingCapped, tool_calls: stored });
     await this.#append({ kind: "usage", usage });

@@ -240,6 +240,16 @@ test("a summary longer than its limit is cut at a character's boundary, saying s
   assert.match(end?.kind === "epoch_end" ? end.summary : "", /^ä+\n\[cut: the first part of 4000 bytes\]$/u);
 });
 
+test("a summary gets no more bytes than half the context has tokens, so that none fills it for ever", async () => {
+  await using loop = await start([reply({ content: "x ".repeat(8_000) })]);
+  await loop.client.turn("s1", "hello");
+  assert.equal((await loop.client.compact("s1")).end.kind, "ok");
+  const end = (await loop.records("s1")).at(-1);
+  assert.match(end?.kind === "epoch_end" ? end.summary : "", /^(?:x )+x?\n\[cut: the first part of 15999 bytes\]$/u);
+  assert.equal(end?.kind === "epoch_end" && Buffer.byteLength(end.summary) <= CONTEXT / 2, true);
+  assert.equal(contentOf(await loop.client.turn("s1", "go on", { resume: true })), "answer 1");
+});
+
 test("compact says where there is nothing to sum up, refuses a session that isn't there, and is cancelled like a turn", async () => {
   const gate = Promise.withResolvers<void>();
   await using loop = await start([

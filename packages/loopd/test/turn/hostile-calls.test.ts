@@ -89,7 +89,7 @@ test("acceptCalls() makes any calls storable: ids that differ, plain names, argu
   const text = fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom("", "a", "a", "{}", '{"a":"\\udc00"}'), fc.json());
   fc.assert(
     fc.property(fc.array(fc.record({ id: text, name: text, arguments: text }), { maxLength: 10 }), (calls) => {
-      const accepted = acceptCalls(calls, 0);
+      const accepted = acceptCalls(calls, 0, new Set());
       assert.equal(accepted.length, calls.length);
       assert.equal(new Set(accepted.map(({ stored }) => stored.id)).size, calls.length);
       for (const { stored, name } of accepted) {
@@ -100,5 +100,15 @@ test("acceptCalls() makes any calls storable: ids that differ, plain names, argu
         assert.ok(JSON.stringify(value).length > 0);
       }
     }),
+  );
+});
+
+test("acceptCalls() makes up no id that an earlier call of the conversation has", () => {
+  const call = { id: "", name: "read_file", arguments: "{}" };
+  const [first] = acceptCalls([call], 7, new Set());
+  const made = acceptCalls([call, call], 7, new Set([first?.stored.id ?? ""]));
+  assert.deepEqual(
+    [first, ...made].map((accepted) => accepted?.stored.id),
+    ["call00007", "call00008", "call00009"],
   );
 });
