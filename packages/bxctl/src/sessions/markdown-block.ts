@@ -9,7 +9,7 @@ const SHORTEST_FENCE = 3;
  */
 export function fencedText(text: string): string {
   const shown = escapeLayoutText(text);
-  const longest = Math.max(0, ...(shown.match(/`+/gu) ?? []).map(({ length }) => length));
+  const longest = (shown.match(/`+/gu) ?? []).reduce((most, { length }) => Math.max(most, length), 0);
   const fence = "`".repeat(Math.max(SHORTEST_FENCE, longest + 1));
   return `${fence}text\n${shown}\n${fence}`;
 }

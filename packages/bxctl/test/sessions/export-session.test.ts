@@ -148,6 +148,10 @@ test("fencedText() is one fenced block of any text", () => {
   );
 });
 
+test("fencedText() takes a text of a million backticks, each on its own", () => {
+  assert.deepEqual(outside(`${fencedText("`a".repeat(1_000_000))}\nend`), ["end"]);
+});
+
 test("a session that isn't there, a damaged log, another format and an id that is none are one line each", async () => {
   await using home = await GrantsHome.make();
   assert.match((await exportOf(home)).err, /^bxctl: there is no such session: a in "HOME\/sessions"\n$/u);
