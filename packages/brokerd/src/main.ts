@@ -146,6 +146,9 @@ async function attack({ runner }: Config, only: readonly AttackName[]): Promise<
     return fail(NO_RUNTIME_STATUS, "no [runner] in the config: there is nothing to attack; see docs/runbook.md#no-runner");
   }
   const { runAttacks } = await import("./attack/run-attacks.ts");
+  const stop = new AbortController();
+  // Each ends the attacks in order once; the second one of a kind ends this process as it is.
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.once(signal, () => stop.abort());
   const problem = await runAttacks({
     runner,
     clock: systemClock,
@@ -155,13 +158,17 @@ async function attack({ runner }: Config, only: readonly AttackName[]): Promise<
       process.stdout.write(`${escapeText(JSON.stringify(finding))}\n`);
       if (finding.result === "failed") process.exitCode = 1;
     },
+    stop: stop.signal,
   });
+  if (stop.signal.aborted) return fail(1, "stopped before everything was tried");
   if (problem !== undefined) fail(NO_RUNTIME_STATUS, problem);
 }
 
 /** The last resort: what is on record is on disk, and what isn't was never released. */
 function endNow(why: string): void {
   fail(1, `${why}; see docs/runbook.md#brokerd-bug`);
+  // An exit waits for the threads, and so for a disk that hangs.
+  if (process.getActiveResourcesInfo().some((resource) => resource.startsWith("FSReq"))) process.kill(process.pid, "SIGKILL");
   process.exit();
 }
 

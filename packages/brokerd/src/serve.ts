@@ -161,6 +161,7 @@ export async function serve(config: Config, dependencies: ServeDependencies): Pr
   const connections = new Connections();
   const servers: UnixServer[] = [];
   const stop = async (hurry: AbortSignal): Promise<void> => {
+    audit.keepLoopFree();
     // Nobody new first; then those that wait, then the boxes, then the answers that are still on their way.
     await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
     connections.endIdle();

@@ -1,17 +1,19 @@
 /** How brokerd ends when it can't go on as it should: a listener that ended by itself, a stop that doesn't come to its end. */
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { test } from "node:test";
 import { type BrokerRequest, CallId, SessionId } from "@boxmaker/proto";
-import { Client } from "./support/client.ts";
+import { ask, Client } from "./support/client.ts";
 import { adminOf, brokerOf, configOf, Daemon, mcpOf } from "./support/daemon.ts";
 import { BoxFiles } from "./support/rig.ts";
 
+const QUICK_SYNCS = 8;
 const PROGRAMS = join(import.meta.dirname, "support");
 
-function write(files: BoxFiles): BrokerRequest {
+function write(files: BoxFiles, call = 1): BrokerRequest {
   const args = { path: files.at("notes/todo.md"), content: "x" };
-  const body = { session: SessionId.parse("chat-1"), call: CallId.parse(1), turn: CallId.parse(1), tool: "write_file" };
+  const body = { session: SessionId.parse("chat-1"), call: CallId.parse(call), turn: CallId.parse(call), tool: "write_file" };
   return { kind: "tool_request", body: { ...body, arguments: JSON.stringify(args) } };
 }
 
@@ -54,10 +56,35 @@ test("a stop that doesn't come to its end is ended after the limits of the confi
     assert.equal(code, 1, stderr);
     assert.match(stderr, /^waits 10023\nbrokerd: didn't stop in time; see docs\/runbook\.md#brokerd-bug\n$/mu);
   }
+  await startsAgain(files);
+});
+
+test("a stop on a disk that hangs is ended by SIGKILL, since an exit would wait for the disk; none of its syncs is waited for on the spot", async () => {
+  using files = new BoxFiles();
+  const fifo = files.at("fifo");
+  execFileSync("mkfifo", [fifo]);
+  {
+    await using daemon = Daemon.serve(files, "", {
+      program: join(PROGRAMS, "stuck-disk-program.ts"),
+      environment: { STUCK_FIFO: fifo },
+    });
+    await daemon.ready;
+    // Enough records for the disk to be known as quick.
+    for (let call = 1; call <= QUICK_SYNCS; call++) await ask(brokerOf(files), write(files, call));
+    daemon.kill("SIGTERM");
+    const { signal, stderr } = await daemon.ended;
+    assert.match(stderr, /^waits \d+\nbrokerd: didn't stop in time; see docs\/runbook\.md#brokerd-bug\n$/mu);
+    assert.equal(signal, "SIGKILL", stderr);
+    assert.ok(!stderr.includes("waits for ever"), stderr);
+  }
+  await startsAgain(files);
+});
+
+async function startsAgain(files: BoxFiles): Promise<void> {
   await using next = new Daemon(["serve", "--config", configOf(files)]);
   await next.ready;
   next.kill("SIGTERM");
   const { code, stderr } = await next.ended;
   assert.equal(code, 0, stderr);
   assert.equal(kinds(files).at(-1), "stopped");
-});
+}

@@ -77,6 +77,8 @@ export class AuditLog implements AsyncDisposable {
   /** Whether the last batch had more than one record. */
   #isBusy = false;
   #isDraining = false;
+  /** Whether nothing but a thread may wait for the disk. */
+  #isLoopFree = false;
   /** The end of this turn of the event loop, where a sync was already waited for in it. */
   #turnEnd: Promise<void> | undefined;
   #drained: Promise<void> = Promise.resolve();
@@ -112,6 +114,11 @@ export class AuditLog implements AsyncDisposable {
    */
   async keepGrant(hash: Hash32, text: string): Promise<void> {
     await this.#parts.grants.store(new Map([[hash, text]]));
+  }
+
+  /** From now on no sync is waited for on the spot: a disk that hangs mustn't keep the deadlines of a stop from coming. */
+  keepLoopFree(): void {
+    this.#isLoopFree = true;
   }
 
   /**
@@ -195,7 +202,7 @@ export class AuditLog implements AsyncDisposable {
   #commitInPlace([only, ...others]: readonly Waiting[]): boolean {
     const file = this.#file;
     if (only === undefined || others.length > 0 || only.blobs.size > 0 || file?.name !== only.file) return false;
-    if (!this.#parts.pace.isQuick || this.#turnEnd !== undefined) return false;
+    if (this.#isLoopFree || !this.#parts.pace.isQuick || this.#turnEnd !== undefined) return false;
     this.#turnEnd = turnEnd().then(() => {
       this.#turnEnd = undefined;
       this.#hashOfLast();

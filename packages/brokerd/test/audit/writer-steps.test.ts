@@ -261,6 +261,21 @@ test("after a slow sync on the spot, a thread has to see quick ones before the n
   assert.deepEqual([places.count, threads.count], [2, 8]);
 });
 
+test("once the loop is to be kept free, a thread waits for every sync, however quick the disk is", async () => {
+  using home = new TempDirectory();
+  await using writer = await Writer.make(home, { pace: new SyncPace(0) });
+  await writer.log.append(startedEvent(0), NO_BLOBS).durable;
+  using places = new Calls("syncInPlace");
+  using threads = new Calls("sync");
+  await writer.log.append(startedEvent(1), NO_BLOBS).durable;
+  writer.log.keepLoopFree();
+  for (const index of [2, 3]) {
+    await new Promise(setImmediate);
+    await writer.log.append(startedEvent(index), NO_BLOBS).durable;
+  }
+  assert.deepEqual([places.count, threads.count], [1, 2]);
+});
+
 test("a sync that fails on the spot stops the log, as any other does", async () => {
   using home = new TempDirectory();
   await using writer = await Writer.make(home, { pace: new SyncPace(0) });
