@@ -220,7 +220,7 @@ export class Ledger {
 
   /** Records what a call came to. Only after it resolves to true may the content be released. */
   async finish({ seq, decision }: Dispatch, result: CallResult): Promise<boolean> {
-    this.#sessionGrants.callAnswered();
+    this.#sessionGrants.callAnswered(seq);
     return this.#recorder.durable({
       kind: "result",
       decision: seq,
@@ -284,7 +284,7 @@ export class Ledger {
           return { durable, outcome: { kind: "ask", id: ApprovalId.parse(seq), ask: verdict.ask, release } };
         }
         case "allowed":
-          this.#sessionGrants.settle(verdict.uses);
+          this.#sessionGrants.settle(verdict.uses, seq);
           return { durable, outcome: this.#dispatch(seq, verdict.decision, "allowed") };
         default:
           return verdict satisfies never;
@@ -344,8 +344,9 @@ export class Ledger {
       const outcome = verdict.mode === "ask" ? "ask" : "allowed";
       const effect = { grant, grant_sha256, raises: verdict.decision.after, spends: verdict.uses, run };
       const { durable } = this.#recorder.append(approvalEvent(id, { ...answer, outcome, ...effect }));
-      this.#sessionGrants.settle(verdict.uses);
-      return { durable, outcome: this.#dispatch(AuditSeq.parse(id), verdict.decision, outcome) };
+      const seq = AuditSeq.parse(id);
+      this.#sessionGrants.settle(verdict.uses, seq);
+      return { durable, outcome: this.#dispatch(seq, verdict.decision, outcome) };
     });
   }
 

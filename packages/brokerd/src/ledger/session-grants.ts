@@ -1,7 +1,7 @@
 /** Grants that the owner has given one session for a while: kept beside the files, and part of no other session's decisions. */
 import type { GrantSet, LoadedGrant } from "@boxmaker/policy";
 import type { AddedGrant } from "@boxmaker/policy/grants";
-import type { SessionGrantEnd, SessionId } from "@boxmaker/proto";
+import type { AuditSeq, SessionGrantEnd, SessionId } from "@boxmaker/proto";
 import type { Recorder } from "./recorder.ts";
 
 type ValidGrants = Extract<GrantSet, { kind: "valid" }>;
@@ -35,8 +35,8 @@ export class SessionGrants {
   readonly #combined = new Map<SessionId, Combined>();
   readonly #onOver: () => void;
   #number = 0;
-  /** Whether the last use of one has been spent by a call that has not been answered yet. */
-  #isSpent = false;
+  /** The calls that have spent the last use of one and haven't been answered yet. */
+  readonly #spentBy = new Set<AuditSeq>();
 
   /** `onOver` is called when a grant has ended, and the call that spent its last use has been answered. It must not throw. */
   constructor(recorder: Recorder, check: CheckAdded, onOver: () => void) {
@@ -78,8 +78,7 @@ export class SessionGrants {
       if (!this.#entries.delete(id)) return;
       this.#combined.delete(session);
       resolve(reason);
-      if (reason === "spent") this.#isSpent = true;
-      else this.#onOver();
+      if (reason !== "spent") this.#onOver();
       // It has ended all the same; a ledger that can't record that lets nothing run any more.
       if (!this.#recorder.stopped) this.#recorder.append({ kind: "session_grant_ended", grant: id, reason });
     };
@@ -89,19 +88,19 @@ export class SessionGrants {
     return held;
   }
 
-  /** Ends the grant whose last use a call has just spent. */
-  settle(spent: string | null): void {
+  /** Ends the grant whose last use the call of decision `seq` has just spent. */
+  settle(spent: string | null, seq: AuditSeq): void {
     const entry = spent === null ? undefined : this.#entries.get(spent);
     if (entry === undefined || spent === null) return;
     const { uses } = entry.loaded.grant;
-    if (uses !== null && this.#recorder.states.usesSpent(spent) >= uses) entry.end("spent");
+    if (uses === null || this.#recorder.states.usesSpent(spent) < uses) return;
+    this.#spentBy.add(seq);
+    entry.end("spent");
   }
 
-  /** To be told when a call has been answered. */
-  callAnswered(): void {
-    if (!this.#isSpent) return;
-    this.#isSpent = false;
-    this.#onOver();
+  /** To be told when the call of decision `seq` has been answered. */
+  callAnswered(seq: AuditSeq): void {
+    if (this.#spentBy.delete(seq)) this.#onOver();
   }
 
   /**
