@@ -1,9 +1,9 @@
 /** Attacks on what a fetch may reach, in a network where every address answers. */
 import { existsSync, readdirSync } from "node:fs";
 import { type AttackName, failed, held, skipped, type Verdict } from "./finding.ts";
-import { findStray, type NetworkTarget } from "./network-target.ts";
+import { findStray, findUnasked, type NetworkTarget } from "./network-target.ts";
 import { askProxy, type Destination } from "./socket/ask-proxy.ts";
-import { OTHER_HOST, PRIVATE, PUBLIC, redirectPath } from "./socket/network-places.ts";
+import { OTHER_HOST, OTHER_PORT, PRIVATE, PUBLIC, redirectPath } from "./socket/network-places.ts";
 import type { AttackGrant } from "./target.ts";
 
 const WEB = "web.granted.test";
@@ -68,7 +68,7 @@ async function watched(
   field: NetworkTarget,
   attack: AttackName,
   carryOut: () => Promise<string | undefined>,
-  { control, allowed }: Pick<NameAttack, "control" | "allowed">,
+  { control, allowed, asked }: Pick<NameAttack, "control" | "allowed"> & { readonly asked: readonly string[] },
 ): Promise<Verdict> {
   const seen = await field.watch(carryOut, control);
   if (seen.kind === "untried") {
@@ -79,17 +79,21 @@ async function watched(
   const stray = findStray(seen.sightings, allowed);
   if (stray !== undefined) return failed(attack, stray);
   const followed = seen.sightings.find((sighting) => sighting.kind === "request" && FOLLOWED.test(sighting.path));
-  return followed?.kind === "request"
-    ? failed(attack, `a redirect to ${followed.path} was followed`)
+  if (followed?.kind === "request") return failed(attack, `a redirect to ${followed.path} was followed`);
+  const unasked = findUnasked(seen.sightings, asked);
+  return unasked !== undefined
+    ? failed(attack, `${UNTRIED}: no server was asked for ${unasked}`)
     : held(attack, `the servers of a network made for it saw ${control} alone`);
 }
 
 function byName(field: NetworkTarget, { attack, names, needsIPv6, ...about }: NameAttack): Promise<Verdict> | Verdict {
   if (needsIPv6 && !field.network.hasIPv6) return skipped(attack, NO_IPV6);
   const [first = ""] = names;
-  const urls = [...names.map((name) => `http://${name}.granted.test/`), `https://${first}.granted.test/`];
-  const more = attack === "metadata-address" ? redirected([`http://${PRIVATE.metadata}/latest/`]) : [];
-  return watched(field, attack, () => field.fetchAll([...urls, ...more]), about);
+  const hosts = names.map((name) => `${name}.granted.test`);
+  const urls = [...hosts.map((host) => `http://${host}/`), `https://${first}.granted.test/`];
+  const targets = attack === "metadata-address" ? [`http://${PRIVATE.metadata}/latest/`] : [];
+  const asked = [...hosts, ...targets.map(redirectPath)];
+  return watched(field, attack, () => field.fetchAll([...urls, ...redirected(targets)]), { ...about, asked });
 }
 
 const TO_WEB = { control: WEB, allowed: [PUBLIC.granted] };
@@ -102,14 +106,14 @@ async function userinfo(field: NetworkTarget): Promise<Verdict> {
     if (aimed.kind === "spec") return failed("userinfo", `brokerd let ${url} run`);
     if (aimed.reason !== "invalid_arguments") return failed("userinfo", `${UNTRIED}: ${aimed.reason}`);
   }
-  return watched(field, "userinfo", () => field.fetchAll(redirected(USERINFO)), TO_WEB);
+  return watched(field, "userinfo", () => field.fetchAll(redirected(USERINFO)), { ...TO_WEB, asked: USERINFO.map(redirectPath) });
 }
 
 /** Not through the parser: by a program that has the proxy's socket. */
 const ASKED: readonly Destination[] = [
   { kind: "name", name: OTHER_HOST, port: 80 },
   { kind: "name", name: OTHER_HOST, port: 443 },
-  { kind: "name", name: WEB, port: 22 },
+  { kind: "name", name: WEB, port: OTHER_PORT },
   { kind: "name", name: PUBLIC.other, port: 80 },
   { kind: "name", name: "0251.0376.0251.0376", port: 80 },
   { kind: "address", bytes: [169, 254, 169, 254], port: 80 },
@@ -126,10 +130,12 @@ async function proxyAsked(field: NetworkTarget, home: string): Promise<Verdict> 
     const socket = `${parent}/${directory}/proxy.sock`;
     const isServing = await askProxy(socket, { kind: "name", name: WEB, port: 80 });
     if (isServing !== true) return "the proxy doesn't serve what is granted";
-    for (const destination of ASKED) await askProxy(socket, destination);
+    for (const destination of ASKED) {
+      if ((await askProxy(socket, destination)) === undefined) return `the proxy gave no answer on ${JSON.stringify(destination)}`;
+    }
     return undefined;
   };
-  return watched(field, "proxy-asked", ask, TO_WEB);
+  return watched(field, "proxy-asked", ask, { ...TO_WEB, asked: [] });
 }
 
 /** Every attack of a fetch that is wanted, in parts of one line each or of lines that have another part. */
@@ -141,7 +147,8 @@ export async function fetchAttacks(
   const verdicts: Verdict[] = [];
   for (const attack of NAME_ATTACKS) if (isWanted(attack.attack)) verdicts.push(await byName(field, attack));
   if (isWanted("redirects")) {
-    verdicts.push(await watched(field, "redirects", () => field.fetchAll(redirected(REDIRECTS)), TO_WEB));
+    const about = { ...TO_WEB, asked: REDIRECTS.map(redirectPath) };
+    verdicts.push(await watched(field, "redirects", () => field.fetchAll(redirected(REDIRECTS)), about));
   }
   if (isWanted("userinfo")) verdicts.push(await userinfo(field));
   if (isWanted("proxy-asked")) verdicts.push(await proxyAsked(field, home));

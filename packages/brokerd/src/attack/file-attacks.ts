@@ -1,5 +1,15 @@
 /** Attacks of a command on the files of the host. */
-import { chmodSync, chownSync, copyFileSync, lstatSync, readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
 import type { AbsPath } from "@boxmaker/proto";
 import { type FiringRange, SECRET_PATTERN } from "./firing-range.ts";
 import { NODE, type Probe, tells } from "./one-box.ts";
@@ -80,8 +90,8 @@ cat /proc/[0-9]*/cmdline | grep -ao '${SECRET_PATTERN}'`,
   ];
 }
 
-/** Places of a box that nothing may be written to; podman's /dev is a file system of the box's own. Opened for writing only: what they hold stays as it is. */
-const READ_ONLY_FOLDERS = ["", "/usr", "/etc", "/opt/boxmaker", "/run", "/var"];
+/** Places of a box that nothing may be written to. Opened for writing only: what they hold stays as it is. */
+const READ_ONLY_FOLDERS = ["", "/usr", "/etc", "/opt/boxmaker", "/run", "/var", "/dev"];
 const READ_ONLY_FILES = [
   "/opt/boxmaker/toolkit.mjs",
   "/opt/boxmaker/node",
@@ -131,13 +141,14 @@ function namesIn(folder: AbsPath): readonly string[] {
 }
 
 /** Twice what /tmp should take, in files that no limit on one file's size stops. */
-export function scratchProbe(range: FiringRange, { given }: Bait): Probe {
+export function scratchProbe(range: FiringRange): Probe {
+  const filled = range.at("given/filled");
   return {
     attack: "tmp-fill",
-    script: `i=0; while [ $i -lt 13 ]; do head -c 10485760 /dev/zero > /tmp/fill$i; i=$((i+1)); done; du -sk /tmp > ${given}/filled; rm -f /tmp/fill*`,
+    script: `i=0; while [ $i -lt 13 ]; do head -c 10485760 /dev/zero > /tmp/fill$i; i=$((i+1)); done; du -sk /tmp > ${filled}; rm -f /tmp/fill*`,
     judge: () => {
-      const kib = Number.parseInt(readFileSync(range.at("given/filled"), "utf8"), 10);
-      return kib <= SCRATCH_KIB ? undefined : `it took ${kib} KiB`;
+      const kib = existsSync(filled) ? Number.parseInt(readFileSync(filled, "utf8"), 10) : Number.NaN;
+      return kib <= SCRATCH_KIB ? undefined : `it took ${Number.isNaN(kib) ? "nobody knows how many" : kib} KiB`;
     },
     seen: `it took no more than ${SCRATCH_KIB} KiB`,
   };

@@ -1,16 +1,24 @@
 /** The place of one run of attacks: bait, and the runner's own folder, all gone afterwards. */
 import { randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { lstatSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { AbsPath } from "@boxmaker/proto";
+import { isAlive } from "./host-processes.ts";
 
 /** Not in /tmp, which boxes have one of their own of. */
-const PARENT = "/var/tmp/boxmaker-attack-";
+const PARENT = "/var/tmp";
+/** Says which process made it. */
+const NAMED = /^boxmaker-attack-(?<process>[1-9][0-9]*)-/u;
 const RANDOM_BYTES = 8;
 const BAIT = "boxmaker-bait-";
 
 /** A grep pattern for every text that {@link FiringRange.secret} makes, and not for itself. */
 export const SECRET_PATTERN = `${BAIT}[0-9a-f]\\{${RANDOM_BYTES * 2}\\}`;
+
+function isOwnFolder(path: string): boolean {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  return stats?.isDirectory() === true && stats.uid === process.getuid?.();
+}
 
 export class FiringRange implements AsyncDisposable {
   readonly path: AbsPath;
@@ -23,7 +31,17 @@ export class FiringRange implements AsyncDisposable {
 
   /** @throws the system's errors: without a place nothing can be tried */
   static open(): FiringRange {
-    return new FiringRange(AbsPath.parse(realpathSync(mkdtempSync(PARENT))));
+    return new FiringRange(AbsPath.parse(realpathSync(mkdtempSync(`${PARENT}/boxmaker-attack-${process.pid}-`))));
+  }
+
+  /** Those of this user that were left by attacks which couldn't end by themselves; they end as any other. */
+  static left(): readonly FiringRange[] {
+    return readdirSync(PARENT)
+      .filter((name) => {
+        const maker = NAMED.exec(name)?.groups?.["process"];
+        return maker !== undefined && !isAlive(Number(maker)) && isOwnFolder(join(PARENT, name));
+      })
+      .map((name) => new FiringRange(AbsPath.parse(realpathSync(join(PARENT, name)))));
   }
 
   /** The path of something in it. */

@@ -28,6 +28,16 @@ export function readProcess(id: string, file: "cmdline" | "status"): string | un
   }
 }
 
+/** Whether there is a process of this number that this one may send a signal to. */
+export function isAlive(id: number): boolean {
+  try {
+    return process.kill(id, 0);
+  } catch {
+    // Gone; or another user's, which has its number now.
+    return false;
+  }
+}
+
 /** Those that have the text in their command line. */
 export function processesWith(text: string): readonly SeenProcess[] {
   return readdirSync("/proc")

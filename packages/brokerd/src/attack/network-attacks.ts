@@ -32,7 +32,7 @@ function foundWay(attack: AttackName): (said: string) => string | undefined {
 
 /** Asks a name server. */
 function lookingUp(server: string): string {
-  const program = `const names = new (require("dns").Resolver)({ timeout: 500, tries: 1 }); names.setServers(["${server}"]); names.resolve4("${OTHER_HOST}", () => {})`;
+  const program = `const names = new (require("dns").Resolver)({ timeout: 500, tries: 1 }); names.setServers(["${server}"]); names.resolve4("${OTHER_HOST}", () => console.log("dns: asked"))`;
   return `${NODE} -e '${program}'`;
 }
 
@@ -55,24 +55,28 @@ export async function networkProbes(
       script: connecting("unix-sockets", [{ path: `${given}/run/agent.sock` }, { path: `${given}/run/admin.sock` }]),
       judge: () => reached("the agent's", agent?.isReached()) ?? reached("admin.sock", admin?.isReached()),
       seen: "neither was reached",
+      proof: "unix-sockets: ",
     },
     {
       attack: "host-network",
       script: connecting("host-network", [{ host: "127.0.0.1", port: host?.port ?? 0 }]),
       judge: () => reached("a listener of the host", host?.isReached()),
       seen: "no connection came",
+      proof: "host-network: ",
     },
     {
       attack: "dns",
       script: lookingUp(`127.0.0.1:${names.port}`),
       judge: () => reached("the name server", names.isReached()),
       seen: "no question came",
+      proof: "dns: ",
     },
     {
       attack: "metadata-address",
       script: connecting("metadata-address", [{ host: "169.254.169.254", port: 80 }]),
       judge: foundWay("metadata-address"),
       seen: "there is no way there",
+      proof: "metadata-address: ",
     },
   ];
   if (ipv6 === undefined) return { probes, findings: [skipped("ipv6", "this machine has no IPv6")] };
@@ -81,6 +85,7 @@ export async function networkProbes(
     script: connecting("ipv6", [{ host: "::1", port: ipv6.port }]),
     judge: () => reached("a listener of the host", ipv6.isReached()),
     seen: "no connection came",
+    proof: "ipv6: ",
   };
   return { probes: [...probes, overIpv6], findings: [] };
 }
@@ -130,9 +135,7 @@ export async function commandInNetwork(
     });
     if (aimed.kind === "refused") return aimed.reason;
     const shot = await fire(target, aimed, target.config.shell_ms);
-    return shot.kind === "done" && tried.every(({ attack }) => attack === "dns" || shot.content.includes(`${attack}: `))
-      ? undefined
-      : phraseShot(shot);
+    return shot.kind === "done" && tried.every(({ attack }) => shot.content.includes(`${attack}: `)) ? undefined : phraseShot(shot);
   };
   const seen = await field.watch(run, "web.granted.test");
   const sightings = seen.kind === "seen" ? seen.sightings : network.seen;

@@ -1,7 +1,7 @@
 /** Fetches in the attacks' own network, and what its servers saw of them: only that counts. */
 import type { FiringRange } from "./firing-range.ts";
 import type { OwnNetwork } from "./own-network.ts";
-import { GRANTED, PUBLIC, type Sighting } from "./socket/network-places.ts";
+import { GRANTED, type Sighting, WEB_PORTS } from "./socket/network-places.ts";
 import { type Aim, type AttackGrant, aim, fire, phraseShot, type Target } from "./target.ts";
 
 /** What was seen meanwhile; or why nothing can be said: without the granted page the network may be to blame. */
@@ -70,15 +70,19 @@ export class NetworkTarget {
   }
 }
 
-/** The first thing that nobody may have seen: a connection to an address but those, a question for a name that isn't granted. */
-export function findStray(sightings: readonly Sighting[], allowed: readonly string[] = [PUBLIC.granted]): string | undefined {
+/**
+ * The first thing that nobody may have seen: a connection to an address but those, or to another port than the web's, a question for a
+ * name that isn't granted.
+ */
+export function findStray(sightings: readonly Sighting[], allowed: readonly string[]): string | undefined {
   for (const sighting of sightings) {
     switch (sighting.kind) {
       case "question":
         if (!sighting.name.endsWith(GRANTED_NAME)) return `a name server was asked for ${sighting.name}`;
         break;
       case "connection":
-        if (!allowed.includes(sighting.address)) return `${sighting.address}, port ${sighting.port}, was reached`;
+        if (!allowed.includes(sighting.address) || !WEB_PORTS.includes(sighting.port))
+          return `${sighting.address}, port ${sighting.port}, was reached`;
         break;
       case "request":
         break;
@@ -87,4 +91,23 @@ export function findStray(sightings: readonly Sighting[], allowed: readonly stri
     }
   }
   return undefined;
+}
+
+/** The first of these names and paths that no server was asked for: what hasn't come that far hasn't been tried. */
+export function findUnasked(sightings: readonly Sighting[], wanted: readonly string[]): string | undefined {
+  const asked = new Set(
+    sightings.map((sighting) => {
+      switch (sighting.kind) {
+        case "question":
+          return sighting.name;
+        case "request":
+          return sighting.path;
+        case "connection":
+          return undefined;
+        default:
+          return sighting satisfies never;
+      }
+    }),
+  );
+  return wanted.find((text) => !asked.has(text));
 }

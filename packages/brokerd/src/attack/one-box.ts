@@ -12,6 +12,8 @@ export interface Probe {
   readonly judge: (said: string) => string | undefined;
   /** What is seen where nothing gets through. */
   readonly seen: string;
+  /** What the script prints where it was carried out, if its end alone doesn't show that. */
+  readonly proof?: string;
 }
 
 /** Where a box has Node. */
@@ -29,12 +31,14 @@ export async function tryInOneBox(
   const aimed = aim(target, { tool: "shell", arguments: { command }, grants });
   if (aimed.kind === "refused") return probes.map(({ attack }) => failed(attack, `it couldn't be tried: ${aimed.reason}`));
   const shot = await fire(target, aimed, target.config.shell_ms);
-  return probes.map(({ attack, judge, seen }) => {
+  return probes.map(({ attack, judge, seen, proof = "" }) => {
     const said = shot.kind === "done" ? shot.content : "";
     const got = judge(said);
     if (got !== undefined) return failed(attack, got);
     // What wasn't tried hasn't held.
-    return said.includes(`${attack}-${mark}\n`) ? held(attack, seen) : failed(attack, `it couldn't be tried: ${phraseShot(shot)}`);
+    return said.includes(`${attack}-${mark}\n`) && said.includes(proof)
+      ? held(attack, seen)
+      : failed(attack, `it couldn't be tried: ${phraseShot(shot)}`);
   });
 }
 

@@ -1,6 +1,6 @@
 /** A network namespace with addresses and servers of its own, in which fetches are attacked. Nothing that is sent there leaves the machine. */
 import { randomBytes } from "node:crypto";
-import { mkdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Clock } from "@boxmaker/edge/log";
@@ -9,7 +9,7 @@ import { type Launch, startChild } from "../runner/box-child.ts";
 import { hostEnvironment, runCommand } from "../runner/host-command.ts";
 import type { RunnerConfig } from "../runner/runner-config.ts";
 import type { FiringRange } from "./firing-range.ts";
-import { waitUntil } from "./host-processes.ts";
+import { isAlive, waitUntil } from "./host-processes.ts";
 import { PRIVATE, PUBLIC, Sighting } from "./socket/network-places.ts";
 
 /** Or the one phrase that says why there is none here. */
@@ -22,6 +22,8 @@ const PREFIX = "boxmaker-attack-";
 const NAMED = /^boxmaker-attack-(?<process>[1-9][0-9]*)-/u;
 /** Where name servers for a namespace are found by `ip netns exec`, and by podman for its containers. */
 const SETTINGS = "/etc/netns";
+/** Where iproute2 keeps them. */
+const NAMESPACES = "/run/netns";
 const COMMAND_MS = 10_000;
 const READY_MS = 10_000;
 const SEEN_MS = 5_000;
@@ -31,15 +33,6 @@ async function ip(...args: readonly string[]): Promise<string | undefined> {
   const result = await runCommand("ip", args, COMMAND_MS);
   if (result.kind === "failed") return `ip, of iproute2: ${result.problem}`;
   return result.status === 0 ? undefined : `ip ${args.join(" ")}: ${quoteText(result.stderr.trim())}`;
-}
-
-function isAlive(id: number): boolean {
-  try {
-    return process.kill(id, 0);
-  } catch {
-    // Gone, since whoever may make namespaces may send signals.
-    return false;
-  }
 }
 
 async function remove(name: string): Promise<void> {
@@ -54,10 +47,9 @@ async function remove(name: string): Promise<void> {
 
 /** Removes those that were left by attacks which couldn't end by themselves. */
 async function sweep(): Promise<void> {
-  const listed = await runCommand("ip", ["netns", "list"], COMMAND_MS);
-  if (listed.kind === "failed") return;
-  for (const line of listed.stdout.split("\n")) {
-    const [name = ""] = line.split(" ");
+  // After a restart of the machine its settings are all that is left of one.
+  const names = [NAMESPACES, SETTINGS].flatMap((folder) => (existsSync(folder) ? readdirSync(folder) : []));
+  for (const name of new Set(names)) {
     const maker = NAMED.exec(name)?.groups?.["process"];
     if (maker !== undefined && !isAlive(Number(maker))) await remove(name);
   }
@@ -154,7 +146,7 @@ export class OwnNetwork {
   configure(runner: RunnerConfig, range: FiringRange): RunnerConfig | undefined {
     switch (runner.runtime) {
       case "podman":
-        return { ...runner, egress_network: `ns:/run/netns/${this.#name}` };
+        return { ...runner, egress_network: `ns:${NAMESPACES}/${this.#name}` };
       case "bubblewrap": {
         const program = range.at("bubblewrap-within");
         const within = `exec ip netns exec ${this.#name} '${runner.bubblewrap.replaceAll("'", "'\\''")}' "$@"`;

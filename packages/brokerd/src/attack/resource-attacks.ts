@@ -1,5 +1,5 @@
 /** Attacks of a command on what it shares with the rest of the machine: processes, memory, time, output. */
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { memoryBytes } from "../runner/runner-config.ts";
 import { type AttackName, failed, held, skipped, type Verdict } from "./finding.ts";
 import type { FiringRange } from "./firing-range.ts";
@@ -47,7 +47,7 @@ export async function forkBomb(target: Target, range: FiringRange): Promise<Verd
   const script = `(i=0; while [ $i -lt ${pids * 2} ]; do sleep ${mark} & i=$((i+1)); done) > /dev/null 2>&1
 : > started; while [ ! -e counted ]; do :; done; echo tried`;
   const running = command(target, range, "fork-bomb", script);
-  await waitUntil(target.clock, shell_ms, () => existsSync(`${folder}/started`));
+  await waitUntil(target.clock, shell_ms, () => existsSync(`${folder}/started`) || target.stop.aborted);
   const count = processesWith(mark).filter(({ command: line }) => line.startsWith("sleep ")).length;
   writeFileSync(`${folder}/counted`, "");
   const shot = await running;
@@ -116,10 +116,11 @@ export async function capabilities(target: Target, range: FiringRange): Promise<
   const mark = sleepMark();
   const folder = range.folder("capabilities");
   const secret = range.secret();
-  const script = `perl -MSocket -e 'print "${secret}\\n" if socket(my $raw, PF_INET, SOCK_RAW, 1) or socket($raw, 17, SOCK_RAW, 0)'
+  const script = `command -v perl > perl
+perl -MSocket -e 'print "${secret}\\n" if socket(my $raw, PF_INET, SOCK_RAW, 1) or socket($raw, 17, SOCK_RAW, 0)'
 : > started; i=0; while [ ! -e seen ] && [ $i -lt 100 ]; do sleep 0.1; i=$((i+1)); done; echo end of ${mark}`;
   const running = command(target, range, "capabilities", script);
-  await waitUntil(target.clock, target.config.shell_ms, () => existsSync(`${folder}/started`));
+  await waitUntil(target.clock, target.config.shell_ms, () => existsSync(`${folder}/started`) || target.stop.aborted);
   const lines = processesWith(mark).flatMap(
     ({ id }) =>
       readProcess(id, "status")
@@ -132,8 +133,10 @@ export async function capabilities(target: Target, range: FiringRange): Promise<
   if (shot.kind !== "done") return failed("capabilities", `it couldn't be tried: ${phraseShot(shot)}`);
   if (shot.content.includes(secret)) return failed("capabilities", "a raw socket was opened");
   if (lines.length === 0) return skipped("capabilities", "the processes of a box can't be seen from outside");
+  const raw =
+    readFileSync(`${folder}/perl`, "utf8") === "" ? "a raw socket can't be asked for there, without perl" : "no raw socket";
   const power = lines.find((line) => !POWERLESS.some((none) => none.test(line)));
   return power === undefined
-    ? held("capabilities", "no raw socket, no capability in any set, no new privileges, a filter")
+    ? held("capabilities", `${raw}, no capability in any set, no new privileges, a filter`)
     : failed("capabilities", `a process of the box has ${power.replace("\t", " ")}`);
 }

@@ -1,5 +1,5 @@
 /** Every attack, in a place of its own, on the runtime that the configuration names. */
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import type { Clock } from "@boxmaker/edge/log";
 import type { AbsPath } from "@boxmaker/proto";
 import { openRuntime } from "../runner/open-runtime.ts";
@@ -26,6 +26,8 @@ export interface AttackOptions {
   /** Only these; all where it's empty. */
   readonly only: readonly AttackName[];
   readonly onFinding: (finding: Finding) => void;
+  /** Ends the attacks before their time; what they made is removed all the same. */
+  readonly stop: AbortSignal;
 }
 
 /** One run of all attacks on boxes of one kind. */
@@ -63,6 +65,9 @@ const PARTLY_IN_NETWORK: readonly AttackName[] = ["host-network", "dns", "metada
 /** What only a network can show in which names and pages lead astray. */
 const IN_NETWORK: readonly AttackName[] = ["redirects", "userinfo", "private-names", "nat64", "proxy-asked"];
 
+/** The runtimes' homes in a range. */
+const HOMES = ["home", "home-of-fetches", "home-of-short-calls"] as const;
+
 /** On boxes with a short time limit. */
 const ENDLESS_ATTACKS: readonly (readonly [AttackName, Attack])[] = [
   ["ignored-signals", ignoredSignals],
@@ -76,14 +81,16 @@ const ENDLESS_ATTACKS: readonly (readonly [AttackName, Attack])[] = [
  * @returns why nothing could be tried: one line that ends in a runbook pointer
  * @throws the system's errors: without a place nothing can be tried
  */
-export async function runAttacks({ runner, clock, warn, only, onFinding }: AttackOptions): Promise<string | undefined> {
+export async function runAttacks({ runner, clock, warn, only, onFinding, stop }: AttackOptions): Promise<string | undefined> {
   const kinds: readonly BoxKind[] = runner.pool === 0 || runner.runtime === "process" ? ["cold"] : ["cold", "waiting"];
   const config = {
     ...runner,
     pids: Math.min(runner.pids, MAX_PIDS),
     memory: memoryBytes(runner) > MAX_MEMORY ? String(MAX_MEMORY) : runner.memory,
   };
+  await removeLeft({ ...config, pool: 0 });
   for (const box of kinds) {
+    if (stop.aborted) break;
     await using range = FiringRange.open();
     const problem = await attackOnce({
       runner: box === "cold" ? { ...config, pool: 0 } : config,
@@ -92,11 +99,26 @@ export async function runAttacks({ runner, clock, warn, only, onFinding }: Attac
       warn,
       range,
       isWanted: (name) => only.length === 0 || only.includes(name),
-      tell: (verdict) => onFinding({ ...verdict, box }),
+      tell: (verdict) => {
+        // What is stopped says nothing about the defence.
+        if (!stop.aborted) onFinding({ ...verdict, box });
+      },
+      stop,
     });
     if (problem !== undefined) return problem;
   }
   return undefined;
+}
+
+/** The boxes of one that was killed are known by its home. */
+async function removeLeft(runner: RunnerConfig): Promise<void> {
+  for (const left of FiringRange.left()) {
+    await using range = left;
+    for (const name of HOMES.filter((home) => existsSync(range.at(home)))) {
+      const opening = await openRuntime(runner, { home: range.at(name), warn: () => undefined });
+      if (opening.kind === "ready") await opening.runtime[Symbol.asyncDispose]();
+    }
+  }
 }
 
 async function attackOnce(round: Round): Promise<string | undefined> {
@@ -153,11 +175,12 @@ async function attackInNetwork(round: Round, names: readonly AttackName[]): Prom
 }
 
 async function withTarget(
-  { box, clock, warn }: Round,
+  { box, clock, warn, stop }: Round,
   config: RunnerConfig,
   home: AbsPath,
   attack: (target: Target) => Promise<void>,
 ): Promise<string | undefined> {
+  if (stop.aborted) return undefined;
   mkdirSync(home);
   const opening = await openRuntime(config, { home, warn });
   if (opening.kind === "refused") return opening.problem;
@@ -165,7 +188,7 @@ async function withTarget(
   const limitsProblem = opening.notices.find((notice) => notice.startsWith(NO_LIMITS))?.slice(NO_LIMITS.length);
   const pool = runtime instanceof SandboxRuntime ? runtime.pool : null;
   const waiting = box === "waiting" && pool !== null ? new WaitingBoxes(runtime, pool, clock) : null;
-  await attack({ runtime, config, reserved: opening.reserved, limitsProblem, clock, waiting });
+  await attack({ runtime, config, reserved: opening.reserved, limitsProblem, clock, waiting, stop });
   return undefined;
 }
 
@@ -178,7 +201,7 @@ async function tryProbes(target: Target, range: FiringRange, isWanted: (name: At
     ...writeProbes(range, bait),
     ...(typeof setId === "string" ? [] : [setId]),
     ...network.probes,
-    scratchProbe(range, bait),
+    scratchProbe(range),
   ];
   const probes = all.filter(({ attack }) => isWanted(attack));
   const findings = probes.length === 0 ? [] : await tryInOneBox(target, probes, bait.grants);

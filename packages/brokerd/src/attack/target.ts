@@ -18,6 +18,8 @@ export interface Target {
   readonly clock: Clock;
   /** Where calls are to be made in boxes that wait for them; null: each in a box that is started for it. */
   readonly waiting: WaitingBoxes | null;
+  /** Once it aborts nothing more is tried: every call ends at once. */
+  readonly stop: AbortSignal;
 }
 
 /** One grant of a call, as its file says it. */
@@ -108,10 +110,11 @@ export function aim(target: Target, call: AttackCall): Aim {
 
 /** Runs a call to its end, or to the time when it should long have had one. */
 export async function fire(target: Target, { spec, warmUp }: Aimed, limitMs: number): Promise<Shot> {
-  const { runtime, waiting } = target;
+  const { runtime, waiting, stop } = target;
+  if (stop.aborted) return { kind: "overdue" };
   const served = await waiting?.prepare(warmUp, limitMs);
   const overdue = AbortSignal.timeout(limitMs + OVERDUE_MS);
-  const outcome = await runtime.run(spec, { signal: overdue });
+  const outcome = await runtime.run(spec, { signal: AbortSignal.any([overdue, stop]) });
   if (outcome.kind === "error" && outcome.code === "cancelled") return { kind: "overdue" };
   // A box that doesn't fit any more is told before it gets its call.
   const isRefused = outcome.kind === "error" && outcome.code === "mount_changed";

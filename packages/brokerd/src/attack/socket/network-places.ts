@@ -23,6 +23,11 @@ export const PRIVATE = {
   nat64Metadata: "64:ff9b::a9fe:a9fe",
 } as const;
 
+/** Where the web is served. */
+export const WEB_PORTS: readonly number[] = [80, 443];
+/** What else listens there, so that a way to it would be seen. */
+export const OTHER_PORT = 22;
+
 /** The pattern that is granted. */
 export const GRANTED = "*.granted.test";
 /** A host that isn't. */

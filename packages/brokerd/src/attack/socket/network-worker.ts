@@ -1,15 +1,14 @@
 /**
- * The servers of the attacks' own network, started inside of it: a name server, and what listens on every address at the ports of the web.
+ * The servers of the attacks' own network, started inside of it: a name server, and what listens on every address at the ports of the web and one more.
  * Prints `ready`, then each {@link Sighting} as a line of JSON. Ends with its input, and so with whoever started it.
  */
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import { answerQuestion, readQuestion } from "./dns-answer.ts";
-import { NAMES, PUBLIC, redirectTarget, type Sighting } from "./network-places.ts";
+import { NAMES, OTHER_PORT, PUBLIC, redirectTarget, type Sighting, WEB_PORTS } from "./network-places.ts";
 
 const HTTP_PORT = 80;
-const TLS_PORT = 443;
 const DNS_PORT = 53;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -25,8 +24,8 @@ function answer(path: string): string {
 function serve(socket: Socket, port: number): void {
   const address = (socket.localAddress ?? "").replace(/^::ffff:(?=[0-9.]+$)/u, "");
   tell({ kind: "connection", address, port });
-  if (port === TLS_PORT) {
-    // That somebody came is all there is to see: it has no certificate.
+  if (port !== HTTP_PORT) {
+    // That somebody came is all there is to see: there is no certificate.
     socket.on("error", () => undefined).destroy();
     return;
   }
@@ -62,7 +61,7 @@ names.on("message", (message, { port, address }) => {
 });
 names.bind(DNS_PORT, PUBLIC.names);
 await once(names, "listening");
-const servers = [await listen(HTTP_PORT), await listen(TLS_PORT)];
+const servers = await Promise.all([...WEB_PORTS, OTHER_PORT].map(listen));
 say("ready");
 process.stdin.resume().on("end", () => {
   names.close();
