@@ -25,8 +25,8 @@ export class ModelClient implements AsyncDisposable {
   readonly #settings: StreamSettings;
   readonly #dependencies: ModelDependencies;
   readonly #stop = new AbortController();
-  /** Slots whose last request didn't end cleanly: free only when the server says so. */
-  readonly #doubtful = new Set<number>();
+  /** Slots whose last request ended cleanly; any other is free only when the server says so. */
+  readonly #clean = new Set<number>();
   readonly #count: ContextCount;
 
   constructor(socketPath: string, settings: StreamSettings, dependencies: ModelDependencies) {
@@ -125,20 +125,20 @@ export class ModelClient implements AsyncDisposable {
     const { poll_ms, busy_ms, loading_ms, idle_ms } = this.#settings.infer;
     const info = await tellingOf(this.server.info(signal), { clock, pollMs: poll_ms, onEvent, signal });
     if (info.kind !== "llama-server" || slot === null || slot >= info.slots) return;
-    if (this.#doubtful.has(slot)) {
-      // A request that was cut off may still run inside the server; the next one must not meet it there.
+    if (!this.#clean.has(slot)) {
+      // A request that was cut off, by us or by a loopd that ended, may still run in the server; the next one must not meet it there.
       const limits = { pollMs: poll_ms, busyMs: busy_ms, loadingMs: loading_ms, idleMs: idle_ms };
       const taken = await waitForFreeSlot({ server: this.server, clock, slot, limits, onEvent, signal });
       signal.throwIfAborted();
       if (taken !== undefined) throw taken;
-      this.#doubtful.delete(slot);
+      this.#clean.add(slot);
     }
     const full = await this.#count.judge(request, slot, info.context, signal);
     if (full !== undefined) throw full;
   }
 
   #doubt(slot: number | null): void {
-    if (slot !== null) this.#doubtful.add(slot);
+    if (slot !== null) this.#clean.delete(slot);
   }
 }
 

@@ -38,11 +38,9 @@ test("a slot that a cancelled request still holds is never used, and the next re
 test("a request after one that ended cleanly is sent without asking for its slot", async () => {
   await using model = await TestModel.start({ script: [hello, hello] });
   await model.complete();
+  const asked = model.server.seen.filter((route) => route.includes("/slots")).length;
   await model.complete();
-  assert.deepEqual(
-    model.server.seen.filter((route) => route.includes("/slots")),
-    [],
-  );
+  assert.equal(model.server.seen.filter((route) => route.includes("/slots")).length, asked);
 });
 
 test("a slot of a server that is away is not free, and one that can't be seen is free a little later", async () => {

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { refuse, reply, replySteps, startModelServer, stream } from "@boxmaker/demo-model";
+import { systemClock } from "@boxmaker/edge/log";
 import type { ModelEvent } from "../../src/model/completion.ts";
 import { ModelHttp } from "../../src/model/http.ts";
 import { CompletionError } from "../../src/model/model-error.ts";
 import { ModelServer } from "../../src/model/model-server.ts";
 import { backoffMs, isRetryable } from "../../src/model/retry.ts";
+import { openModel } from "../../src/serve.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { TestHome } from "../support/home.ts";
 import { TestModel } from "../support/test-model.ts";
@@ -160,6 +162,31 @@ test("a cancelled request is closed at once, and its slot is used again only whe
   assert.equal(model.server.requests.length, 1);
   held.resolve();
   assert.equal((await second).result.kind, "completed");
+  assert.deepEqual(model.server.violations, []);
+});
+
+test("a client that is new doesn't send into a slot which one before it left busy, until the server says that it is free", async () => {
+  const held = Promise.withResolvers<void>();
+  const never = new Promise(() => {});
+  await using model = await TestModel.start({
+    script: [stream([{ kind: "start" }, { kind: "wait", gate: never }], { holdSlot: held.promise }), hello],
+  });
+  const first = model.failure();
+  const request = await model.server.received(1);
+  await model.client[Symbol.asyncDispose]();
+  assert.equal(await first, "cancelled");
+  assert.equal(await request.ended, "client-gone");
+  await using restarted = openModel(await model.home.config(), { clock: systemClock, random: () => 0.5 });
+  const waited = Promise.withResolvers<void>();
+  const message = { messages: ['{"role":"user","content":"hi"}'], tools: "[]", slot: 0 };
+  const onEvent = (event: ModelEvent): void => {
+    if (event.event === "waiting" && event.slot_busy) waited.resolve();
+  };
+  const second = restarted.complete(message, onEvent, new AbortController().signal);
+  await Promise.race([waited.promise, second]);
+  assert.equal(model.server.requests.length, 1);
+  held.resolve();
+  assert.equal((await second).kind, "completed");
   assert.deepEqual(model.server.violations, []);
 });
 
