@@ -7,7 +7,7 @@ import { z } from "zod";
 import { checkImage } from "../image/check-image.ts";
 import { findServer, type Search } from "../model/find-server.ts";
 import { terminalProgram } from "../roles/role-program.ts";
-import { attackSandbox } from "./attack-checks.ts";
+import { attackProgram, attackSandbox } from "./attack-checks.ts";
 import type { Check } from "./check.ts";
 import { childLines } from "./child-lines.ts";
 
@@ -71,22 +71,24 @@ export async function readPlaces(file: string): Promise<{ readonly check: Check;
   return { check: { name: "config", result: "ok", text: `${quoteText(file)}, home ${quoteText(home)}` }, places };
 }
 
-/** Starts one box as brokerd does, and has it use more memory than it may. */
-export async function checkRuntime(config: string, { runtime }: BoxPlaces, stop: AbortSignal): Promise<Check> {
-  let found: Check | undefined;
-  await attackSandbox(config, ["memory"], stop, (check) => {
-    found ??= check;
-  });
+const WORST_FIRST = ["failed", "skipped", "ok"] as const;
+
+/** Starts boxes as brokerd does, and has them use more memory than they may. */
+export async function checkRuntime(
+  config: string,
+  { runtime }: BoxPlaces,
+  stop: AbortSignal,
+  program = attackProgram(config, ["memory"]),
+): Promise<Check> {
+  const checks: Check[] = [];
+  await attackSandbox(program, stop, (check) => checks.push(check));
   const name = "runtime";
-  if (found === undefined) return { name, result: "failed", text: `${quoteText(runtime)} could not be tried` };
-  const { result, text } = found;
+  const worst = WORST_FIRST.map((result) => checks.find((check) => check.result === result)).find((check) => check !== undefined);
+  if (worst === undefined) return { name, result: "failed", text: `${quoteText(runtime)} could not be tried` };
+  const { result, text } = worst;
   if (result === "failed") return { name, result, text: `${quoteText(runtime)}: ${text}` };
   if (result === "ok") return { name, result, text: `${runtime} runs boxes, and their limits hold` };
-  return {
-    name,
-    result: "ok",
-    text: `${runtime} runs boxes, but ${text.slice(text.lastIndexOf(": boxes have") + 2)}`,
-  };
+  return { name, result: "ok", text: `${runtime} runs boxes, but ${text.slice(text.indexOf(": ") + 2)}` };
 }
 
 /** The tools image, where podman is the runtime. */

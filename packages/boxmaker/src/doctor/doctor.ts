@@ -1,7 +1,7 @@
 /** `boxmaker doctor`: whether all that a box needs is there, and with `--attack`, whether its sandbox holds. */
 import { join, resolve } from "node:path";
 import { layoutOf } from "../home/layout.ts";
-import { attackSandbox } from "./attack-checks.ts";
+import { attackProgram, attackSandbox } from "./attack-checks.ts";
 import { checkAudit, checkModel, checkNode, checkRuntime, checkSocket, checkToolsImage, readPlaces } from "./box-checks.ts";
 import { type Check, showCheck } from "./check.ts";
 
@@ -27,7 +27,7 @@ export async function doctor({ config, home, attack, json, stop, write }: Doctor
   const layout = layoutOf(home);
   const inHome = layout.kind === "ok" ? layout.layout.config.brokerd : join(resolve(home), "etc/brokerd.toml");
   const file = config === undefined ? inHome : resolve(config);
-  if (attack) await attackSandbox(file, [], stop, show);
+  if (attack) await attackSandbox(attackProgram(file, []), stop, show);
   else await checkBox(file, stop, show);
   if (!json) write(failures === 0 ? `nothing failed, ${skips} skipped\n` : `${failures} failed, ${skips} skipped\n`);
   return failures === 0 && !stop.aborted ? 0 : 1;

@@ -6,8 +6,10 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { checkAudit, checkNode, checkSocket, checkToolsImage, readPlaces } from "../../src/doctor/box-checks.ts";
-import { showCheck } from "../../src/doctor/check.ts";
+import { attackSandbox } from "../../src/doctor/attack-checks.ts";
+import { checkAudit, checkNode, checkRuntime, checkSocket, checkToolsImage, readPlaces } from "../../src/doctor/box-checks.ts";
+import { type Check, showCheck } from "../../src/doctor/check.ts";
+import type { Program } from "../../src/roles/role-program.ts";
 
 function folder(): Disposable & { readonly path: string } {
   const path = mkdtempSync(join(tmpdir(), "boxmaker-doctor-"));
@@ -22,6 +24,49 @@ test("a Node that is too old is said, with what is needed", () => {
     ["failed", "failed", "ok", "ok"],
   );
   assert.match(checkNode("22.1.0").text, /^Node 22\.1\.0: Node 24\.21 or later is needed; see docs\/runbook\.md#node-too-old$/u);
+});
+
+function saying(lines: readonly string[], status: number): Program {
+  const script = `${lines.map((line) => `echo '${line}'`).join("\n")}\nexit ${status}`;
+  return { command: "/bin/sh", args: ["-c", script], env: {} };
+}
+
+const finding = (box: string, result: string): string =>
+  JSON.stringify({ attack: "memory", box, result, tried: "it used much", seen: "boxes have no such limit here: why" });
+const GOING_ON = new AbortController().signal;
+
+test("attacks that say nothing, or what nobody understands, are a failed check", async () => {
+  const held = finding("cold", "held");
+  for (const [lines, status, results] of [
+    [[], 0, ["failed"]],
+    [["{}"], 0, ["failed", "failed"]],
+    [[held, "no JSON"], 0, ["ok", "failed"]],
+    [[held], 1, ["ok", "failed"]],
+    [[held, finding("waiting", "failed")], 1, ["ok", "failed"]],
+    [[held], 0, ["ok"]],
+  ] as const) {
+    const checks: Check[] = [];
+    await attackSandbox(saying(lines, status), GOING_ON, (check) => checks.push(check));
+    assert.deepEqual(
+      checks.map(({ result }) => result),
+      results,
+    );
+  }
+});
+
+test("a runtime is as good as the worst of its boxes", async () => {
+  const check = async (lines: readonly string[], status: number): Promise<readonly string[]> => {
+    const { result, text } = await checkRuntime("", PROCESS, GOING_ON, saying(lines, status));
+    return [result, text];
+  };
+  const held = finding("cold", "held");
+  assert.deepEqual(await check([held], 0), ["ok", "process runs boxes, and their limits hold"]);
+  assert.deepEqual(await check([finding("cold", "skipped")], 0), [
+    "ok",
+    "process runs boxes, but boxes have no such limit here: why",
+  ]);
+  assert.equal((await check([held, finding("waiting", "failed")], 1))[0], "failed");
+  assert.equal((await check([held], 3))[0], "failed");
 });
 
 test("a configuration that can't be read or parsed is one line, and gives no places", async () => {
