@@ -1,16 +1,17 @@
 #!/usr/bin/env node
 /** The program: reads its command line, serves until it is told to stop. */
-import { X509Certificate } from "node:crypto";
-import { readFile } from "node:fs/promises";
-import { openLog, systemClock } from "@boxmaker/edge/log";
+import { openLinePrinter, openLog, systemClock } from "@boxmaker/edge/log";
 import { openServiceManager } from "@boxmaker/edge/service-manager";
-import { quoteText } from "@boxmaker/proto";
 import { errorCode } from "./error-code.ts";
 import { Events } from "./events.ts";
 import { serve } from "./socket/serve.ts";
 import { type ApiKey, readApiKey } from "./start/api-key.ts";
+import { readCaFile } from "./start/ca-file.ts";
 import { type Options, parseOptions, USAGE } from "./start/options.ts";
 import { refusalLine, type StartRefusal } from "./start/refusal.ts";
+
+const print = openLinePrinter((text) => process.stdout.write(text));
+const complain = openLinePrinter((text) => process.stderr.write(text));
 
 async function run(options: Options): Promise<StartRefusal | undefined> {
   // Caught before the socket exists, so that no signal can leave it behind.
@@ -28,15 +29,11 @@ async function run(options: Options): Promise<StartRefusal | undefined> {
   }
   let ca: string | null = null;
   if (options.caFile !== null) {
-    try {
-      ca = await readFile(options.caFile, "utf8");
-      // Throws for a file that holds no certificate: TLS would take it silently and then trust nobody.
-      new X509Certificate(ca);
-    } catch (error) {
-      // Without the certificate that the owner named, no server is trusted and the program doesn't start.
-      const message = `cannot read the certificates in ${quoteText(options.caFile)} (${errorCode(error)})`;
-      return { message, runbook: "docs/runbook.md#inferproxy-ca-file" };
+    const result = await readCaFile(options.caFile);
+    if (result.kind === "refused") {
+      return result.refusal;
     }
+    ca = result.ca;
   }
   const { listenPath, upstream, limits } = options;
   const log = openLog(
@@ -55,7 +52,7 @@ async function run(options: Options): Promise<StartRefusal | undefined> {
     return result.refusal;
   }
   await using proxy = result.proxy;
-  process.stdout.write(`inferproxy: ready on ${listenPath}, upstream ${upstream.url}\n`);
+  print(`inferproxy: ready on ${listenPath}, upstream ${upstream.url}`);
   await systemd.ready(`ready on ${listenPath}, upstream ${upstream.url}`);
   try {
     const signal = await Promise.race([stop.promise, proxy.closed]);
@@ -73,12 +70,12 @@ const result = parseOptions(process.argv.slice(2));
 if (result.kind === "help") {
   process.stdout.write(`${USAGE}\n`);
 } else if (result.kind === "wrong") {
-  process.stderr.write(`inferproxy: ${result.problem} (${USAGE}); see docs/runbook.md#inferproxy-usage\n`);
+  complain(`inferproxy: ${result.problem} (${USAGE}); see docs/runbook.md#inferproxy-usage`);
   process.exitCode = 2;
 } else {
   const refusal = await run(result.options);
   if (refusal !== undefined) {
-    process.stderr.write(`${refusalLine(refusal)}\n`);
+    complain(refusalLine(refusal));
     process.exitCode = 1;
   }
 }

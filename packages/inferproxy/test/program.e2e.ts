@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { access, lstat, mkdir, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
@@ -115,6 +115,8 @@ test("inferproxy exits with 1 and one line without its key, its certificates or 
   await writeFile(file, "no certificate");
   const args = ["--listen", path, "--upstream", "https://h"];
   const gone = join(directory.path, "gone");
+  const pipe = join(directory.path, "pipe");
+  assert.equal(spawnSync("mkfifo", [pipe]).status, 0);
   assert.deepEqual(await run([...args, "--api-key-file", gone]), {
     code: 1,
     stdout: "",
@@ -123,6 +125,7 @@ test("inferproxy exits with 1 and one line without its key, its certificates or 
   for (const [ca, code] of [
     [gone, "ENOENT"],
     [file, "ERR_OSSL_PEM_NO_START_LINE"],
+    [pipe, "is not a file of at most 4194304 bytes"],
   ]) {
     assert.deepEqual(await run([...args, "--ca-file", ca ?? ""]), {
       code: 1,

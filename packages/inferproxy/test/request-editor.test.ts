@@ -68,6 +68,8 @@ const REFUSED: readonly (readonly [why: string, request: string, reason: string]
   ["no HTTP", "\x16\x03\x01\x02\r\n\r\n", "malformed request line"],
   ["HTTP/2", "PRI * HTTP/2.0\r\n\r\n", "malformed request line"],
   ["a tunnel", "CONNECT h:443 HTTP/1.1\r\n\r\n", "malformed request line"],
+  ["a request to another server by way of this one", "GET http://other.test/ HTTP/1.1\r\n\r\n", "malformed request line"],
+  ["a request without a path", "OPTIONS * HTTP/1.1\r\n\r\n", "malformed request line"],
   ["two spaces in the request line", "GET  / HTTP/1.1\r\n\r\n", "malformed request line"],
   ["an empty line first", "\r\n\r\nGET / HTTP/1.1\r\n\r\n", "malformed request line"],
   ["a folded header", "GET / HTTP/1.1\r\nA: b\r\n Authorization: x\r\n\r\n", "malformed header"],

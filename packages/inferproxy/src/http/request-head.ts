@@ -22,7 +22,8 @@ export type HeadReading =
 /** The most header lines of one request. */
 const MAX_HEADERS = 128;
 
-const REQUEST_LINE = /^(?<method>[A-Z][A-Z-]{0,30}) [\x21-\x7e]+ HTTP\/1\.(?<minor>[01])$/u;
+/** A target that names another server would outrank `Host` there, and take the key to it: only paths are forwarded. */
+const REQUEST_LINE = /^(?<method>[A-Z][A-Z-]{0,30}) \/[\x21-\x7e]* HTTP\/1\.(?<minor>[01])$/u;
 const HEADER_LINE = /^(?<name>[!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*(?<value>[\t\x20-\x7e\x80-\xff]*)$/u;
 
 /** Headers that would speak for somebody: nobody but the proxy does, so that a request with one isn't a client's of ours. */
@@ -62,7 +63,7 @@ function readHeader(line: string): Header | undefined {
 export function readRequestHead(text: string, added: RequestHeaders): HeadReading {
   const [requestLine = "", ...lines] = text.slice(0, -"\r\n\r\n".length).split("\r\n");
   const request = REQUEST_LINE.exec(requestLine)?.groups;
-  if (request === undefined || request["method"] === "CONNECT") {
+  if (request === undefined) {
     return refused("malformed request line");
   }
   if (lines.length > MAX_HEADERS) {

@@ -1,9 +1,8 @@
 /** Keeps the inference server's key, so that no other role has to hold it. */
-import { constants } from "node:fs";
-import { open } from "node:fs/promises";
 import { quoteText } from "@boxmaker/proto";
 import { errorCode } from "../error-code.ts";
 import type { StartRefusal } from "./refusal.ts";
+import { readRegularFile } from "./regular-file.ts";
 
 /** Longer than any key in use; a bigger file is not a key. */
 const MAX_KEY_BYTES = 4096;
@@ -39,15 +38,14 @@ export type ApiKeyResult =
 export async function readApiKey(path: string): Promise<ApiKeyResult> {
   let text: string;
   try {
-    await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    const stat = await file.stat();
-    if (!stat.isFile() || stat.size > MAX_KEY_BYTES) {
-      return refused(path, `is not a file of at most ${MAX_KEY_BYTES} bytes`);
+    const reading = await readRegularFile(path, MAX_KEY_BYTES);
+    if (reading.kind === "other") {
+      return refused(path, reading.why);
     }
-    if ((stat.mode & 0o007) !== 0) {
+    if ((reading.mode & 0o007) !== 0) {
       return refused(path, "can be read by everybody: chmod it to 0600");
     }
-    text = await file.readFile("latin1");
+    text = reading.text;
   } catch (error) {
     // Without its key the program doesn't start, so nothing is sent unauthorised.
     return refused(path, `cannot be read (${errorCode(error)})`);
