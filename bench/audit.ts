@@ -49,6 +49,7 @@ const NEWEST_BYTES = 100_000;
 const LOG_DAYS = 9;
 const LEAVES = 100_000;
 const NO_BLOBS: ReadonlyMap<never, never> = new Map<never, never>();
+const THREADS = fileURLToPath(new URL("../packages/bxctl/src/audit/stretch-threads.ts", import.meta.url));
 const VERIFIER = fileURLToPath(new URL("../packages/bxctl/src/audit/verify-audit.ts", import.meta.url));
 
 /** The floor under any durable log: as many bytes, written and synced a line at a time by a program in C, which says how long that took. */
@@ -270,8 +271,10 @@ async function measureVerify(audit: string, files: readonly string[]): Promise<r
   // As bxctl begins, without what it loads for its other commands.
   const scriptOf = (options: string): string => `
     (await import("node:v8")).setFlagsFromString("--semi-space-growth-factor=1");
+    const { StretchThreads } = await import(${JSON.stringify(THREADS)});
+    const threads = await StretchThreads.startFor(${JSON.stringify(audit)});
     const { verifyAudit } = await import(${JSON.stringify(VERIFIER)});
-    process.exitCode = await verifyAudit(${JSON.stringify(audit)}, { write: () => {} }, ${options});
+    process.exitCode = await verifyAudit(${JSON.stringify(audit)}, { write: () => {} }, { ...${options}, threads });
     process.stdout.write(String(process.resourceUsage().maxRSS / 1024));`;
   const times: Record<"chain" | "tree" | "sum", number[]> = { chain: [], tree: [], sum: [] };
   const memory: number[] = [];

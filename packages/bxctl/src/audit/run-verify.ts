@@ -6,6 +6,7 @@ import { jsonLine } from "../terminal/json-line.ts";
 import { readOwnerTime } from "../time/owner-time.ts";
 import type { AuditCommand } from "./audit-command.ts";
 import { type ClaimFlags, readClaim } from "./checkpoint-claim.ts";
+import type { StretchThreads } from "./stretch-threads.ts";
 import { verifyAudit } from "./verify-audit.ts";
 
 /** Flags as they were typed. */
@@ -15,9 +16,13 @@ export interface VerifyFlags extends ClaimFlags {
 
 /**
  * Verifies, and writes the report; 1 where the log or the checkpoint doesn't hold, or the log is older than is allowed; 2 where the flags
- * are no use.
+ * are no use. `threads` were started for this log.
  */
-export async function runVerify({ directory, out, err, json }: AuditCommand, flags: VerifyFlags): Promise<ExitStatus> {
+export async function runVerify(
+  { directory, out, err, json }: AuditCommand,
+  flags: VerifyFlags,
+  threads?: StretchThreads,
+): Promise<ExitStatus> {
   const oldest = flags.maxAge === undefined ? undefined : readOwnerTime(flags.maxAge, systemClock.now(), "back");
   if (oldest?.kind === "invalid") {
     err.line(`bxctl: --max-age: ${oldest.problem}`);
@@ -38,7 +43,7 @@ export async function runVerify({ directory, out, err, json }: AuditCommand, fla
     case "none":
     case "claim": {
       const held = claim.kind === "claim" ? claim.claim : undefined;
-      return await verifyAudit(directory, { write: (text) => out.raw(text) }, { claim: held, json, oldest: oldest?.time });
+      return await verifyAudit(directory, { write: (text) => out.raw(text) }, { claim: held, json, oldest: oldest?.time, threads });
     }
     default:
       return unreachable(claim);

@@ -7,6 +7,7 @@ import { reportSound, reportSoundJson, type SignedPart } from "./audit-report.ts
 import type { CheckpointClaim } from "./checkpoint-claim.ts";
 import { compareNewest, type NewestComparison } from "./compare-newest.ts";
 import { gapsBetween, whyStale } from "./log-age.ts";
+import type { StretchThreads } from "./stretch-threads.ts";
 import { verifyFiles } from "./verify-files.ts";
 
 /** What verifying came to, as a process ends: 0 sound, 1 broken or unreadable, 2 no such directory. */
@@ -34,6 +35,8 @@ export interface VerifyOptions {
   readonly json?: boolean;
   /** Without a sign of life since then the log is stale. */
   readonly oldest?: Timestamp | undefined;
+  /** Threads that were started for this log. */
+  readonly threads?: StretchThreads | undefined;
 }
 
 /**
@@ -43,7 +46,7 @@ export interface VerifyOptions {
 export async function verifyAudit(
   directory: string,
   { write }: VerifyOutput,
-  { claim, json = false, oldest }: VerifyOptions = {},
+  { claim, json = false, oldest, threads }: VerifyOptions = {},
 ): Promise<VerifyStatus> {
   const fail = (status: "broken" | "differs" | "stale" | "unreadable", problem: string): void => {
     write(json ? jsonLine({ status, problem }) : `audit: ${problem}\n`);
@@ -66,7 +69,7 @@ export async function verifyAudit(
     // Listed anew, so that a log that is being written has the records that its newest checkpoint covers.
     const listing = listLog(await readAuditEntries(directory));
     const { files } = listing.kind === "log" ? listing : state;
-    const { end, lists, difference } = await verifyFiles(directory, files, { expected: claim?.checkpoint });
+    const { end, lists, difference } = await verifyFiles(directory, files, { expected: claim?.checkpoint, started: threads });
     if (!json) for (const name of state.strangers) write(`audit: ${quoteText(name)} is no part of the log\n`);
     if (end.kind === "broken") {
       fail("broken", `broken: ${phraseBreak(end.at)}; see docs/runbook.md#audit-broken`);

@@ -4,8 +4,6 @@
  * reading of all files judges.
  */
 import { availableParallelism } from "node:os";
-import { extname } from "node:path";
-import { Worker } from "node:worker_threads";
 import { readAuditFile } from "@boxmaker/edge/audit-files";
 import { CHUNK_BYTES } from "@boxmaker/edge/day-files";
 import {
@@ -23,14 +21,11 @@ import {
 } from "@boxmaker/proto";
 import { type Checkpoint, CompactTree, TreeComparison, treeOrigin } from "@boxmaker/proto/transparency";
 import { leafReader } from "./leaf-reader.ts";
+import { MIN_PARALLEL_BYTES, StretchThreads } from "./stretch-threads.ts";
 import { type StretchResult, type StretchWork, takeStretches } from "./take-stretches.ts";
 import { type Stretch, type StretchReading, verifyStretch } from "./verify-stretch.ts";
 
-/** A thread takes a tenth of a second to start, in which another reads some ten megabytes. */
-const MIN_PARALLEL_BYTES = 32 * 1024 * 1024;
 const STRETCH_BYTES = 8 * 1024 * 1024;
-/** For what a thread makes of a line and forgets at the next. */
-const MAX_YOUNG_MB = 4;
 const BEGINNING: ChainHead = { seq: 0, sha256: ZERO_HASH, time: null };
 
 export interface VerifiedFiles {
@@ -45,6 +40,8 @@ export interface VerifyFilesOptions {
   readonly expected?: Checkpoint | undefined;
   /** How many stretches are read at the same time at most. */
   readonly threads?: number;
+  /** Threads that were started already: all are used, and none besides. */
+  readonly started?: StretchThreads | undefined;
   /** Logs of fewer bytes are read in turn. */
   readonly minParallelBytes?: number;
   /** How long stretches are, at most. */
@@ -58,17 +55,20 @@ export async function verifyFiles(
   {
     expected,
     threads = availableParallelism(),
+    started,
     minParallelBytes = MIN_PARALLEL_BYTES,
     stretchBytes = STRETCH_BYTES,
   }: VerifyFilesOptions = {},
 ): Promise<VerifiedFiles> {
   const stretches = cutStretches(files, stretchBytes);
   const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
-  const wanted = Math.min(threads, stretches.length);
+  const wanted = started === undefined ? Math.min(threads, stretches.length) : started.size + 1;
   if (wanted >= 2 && total >= minParallelBytes) {
     const taken = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
     const treeSize = expected?.size ?? 0;
-    const readings = await verifySideBySide({ directory, stretches, taken, treeSize, pattern: RECORD_PATTERN }, wanted);
+    const work = { directory, stretches, taken, treeSize, pattern: RECORD_PATTERN };
+    await using own = started === undefined ? StretchThreads.start(wanted - 1) : undefined;
+    const readings = await verifySideBySide(work, own ?? started);
     const whole = joinStretches(readings, expected);
     if (whole !== undefined) return whole;
   }
@@ -131,19 +131,11 @@ function cutStretches(files: readonly LogFile[], stretchBytes: number): readonly
   );
 }
 
-async function runWorker(work: StretchWork, onResult: (result: StretchResult) => void): Promise<void> {
-  const { promise: ended, resolve, reject } = Promise.withResolvers<number>();
-  // The source and the compiled package have different endings.
-  await using worker = new Worker(new URL(`./stretch-worker${extname(import.meta.url)}`, import.meta.url), {
-    resourceLimits: { maxYoungGenerationSizeMb: MAX_YOUNG_MB },
-  });
-  worker.on("message", onResult).once("error", reject).once("exit", resolve);
-  worker.postMessage(work);
-  await ended;
-}
-
-/** What each stretch is, in the order given; undefined for those that weren't read. One thread of `threads` is this one. */
-async function verifySideBySide(work: StretchWork, threads: number): Promise<readonly (StretchReading | undefined)[]> {
+/** What each stretch is, in the order given; undefined for those that weren't read. This thread takes its share of them. */
+async function verifySideBySide(
+  work: StretchWork,
+  others: StretchThreads | undefined,
+): Promise<readonly (StretchReading | undefined)[]> {
   const { directory, stretches, treeSize } = work;
   const readings = stretches.map((): StretchReading | undefined => undefined);
   const onResult = ({ index, reading }: StretchResult): void => {
@@ -151,8 +143,6 @@ async function verifySideBySide(work: StretchWork, threads: number): Promise<rea
   };
   const options = { directory, read: readTalliedLine, treeSize, buffer: Buffer.allocUnsafe(CHUNK_BYTES) };
   const verify = (stretch: Stretch): Promise<StretchReading> => verifyStretch(stretch, options);
-  const workers = Array.from({ length: threads - 1 }, () => runWorker(work, onResult));
-  // What a thread leaves unread when it can't go on, reading the log in turn reads.
-  await Promise.allSettled([takeStretches(work, verify, onResult), ...workers]);
+  await Promise.all([takeStretches(work, verify, onResult), others?.work(work, onResult)]);
   return readings;
 }

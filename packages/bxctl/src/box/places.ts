@@ -1,6 +1,6 @@
 /** Where the box is that a command talks to. */
 import { join, resolve } from "node:path";
-import { escapeText } from "@boxmaker/proto";
+import { escapeText } from "@boxmaker/proto/text";
 
 /** Absolute paths. */
 export interface Places {

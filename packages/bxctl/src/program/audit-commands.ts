@@ -44,8 +44,11 @@ export function addAuditCommands(line: CommandLine): void {
     .option("--max-age <span>", "stale, status 1, where neither a record nor a day's checkpoint is younger: 25h, 7d")
     .option("--json", "one line of JSON")
     .action(async ({ json = false, ...flags }: VerifyFlags, command: Command) => {
+      const directory = line.placesOf(command).audit;
+      const { StretchThreads } = await import("../audit/stretch-threads.ts");
+      await using threads = await StretchThreads.startFor(directory);
       const { runVerify } = await import("../audit/run-verify.ts");
-      line.finish(await runVerify({ directory: line.placesOf(command).audit, json, ...(await line.screens()) }, flags));
+      line.finish(await runVerify({ directory, json, ...(await line.screens()) }, flags, threads));
     });
 
   for (const { name, description, example } of [
