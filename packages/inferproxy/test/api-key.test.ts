@@ -93,6 +93,7 @@ test("a proxy with a key passes a client's end on after its request", async () =
 for (const [why, head, reason] of [
   ["a head that is too long", `GET / HTTP/1.1\r\nA: ${"a".repeat(16 * 1024)}`, "head too long"],
   ["what is no HTTP", "hello\r\n\r\n", "malformed request line"],
+  ["one that is refused right after another", "GET / HTTP/1.1\r\n\r\nGET http://h/ HTTP/1.1\r\n\r\n", "malformed request line"],
   ["a key of its own", "GET / HTTP/1.1\r\nAuthorization: Bearer theirs\r\n\r\n", "credentials of the client's own"],
 ] as const) {
   test(`a proxy with a key tells a client that sends ${why} that it is refused, and the server gets nothing of it`, async () => {

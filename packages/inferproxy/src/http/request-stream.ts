@@ -30,11 +30,11 @@ export class RequestStream extends Transform {
 
   override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
     const step = this.#editor.push(chunk);
-    if (step.forward.length > 0) this.#forwarded = true;
     if (step.refused !== null) {
       done(new RequestRefusedError(step.refused));
       return;
     }
+    if (step.forward.length > 0) this.#forwarded = true;
     for (const bytes of step.forward) {
       this.push(bytes);
     }
