@@ -134,9 +134,11 @@ perl -MSocket -e 'print "${secret}\\n" if socket(my $raw, PF_INET, SOCK_RAW, 1) 
   if (shot.content.includes(secret)) return failed("capabilities", "a raw socket was opened");
   if (lines.length === 0) return skipped("capabilities", "the processes of a box can't be seen from outside");
   const raw =
-    readFileSync(`${folder}/perl`, "utf8") === "" ? "a raw socket can't be asked for there, without perl" : "no raw socket";
+    readFileSync(`${folder}/perl`, "utf8") === ""
+      ? "a raw socket couldn't be asked for, without perl in the box"
+      : "no raw socket was opened";
   const power = lines.find((line) => !POWERLESS.some((none) => none.test(line)));
   return power === undefined
-    ? held("capabilities", `${raw}, no capability in any set, no new privileges, a filter`)
+    ? held("capabilities", `no capability in any set, no new privileges, a filter; ${raw}`)
     : failed("capabilities", `a process of the box has ${power.replace("\t", " ")}`);
 }

@@ -106,6 +106,19 @@ for (const sandbox of SANDBOXES) {
       );
     });
 
+    test("aren't taken for held where they weren't carried out", {
+      skip: process.getuid?.() !== 0 && "needs root for a network of the attacks' own",
+    }, async () => {
+      const edits = [
+        { file: "attack/network-target.ts", from: "urls.map((url)", to: "urls.slice(2).map((url)" },
+        { file: "attack/network-attacks.ts", from: "return `${NODE} -e", to: "return `/nowhere/node -e" },
+      ];
+      const only = ["private-names", "redirects", "userinfo", "host-network", "dns", "unix-sockets"] as const;
+      const { findings } = await attack(configure("one.toml", { pool: 0 }), only, edits);
+      assert.deepEqual(withResult("failed", findings).sort(), [...only].sort());
+      assert.ok(findings.every(({ seen }) => seen.includes("couldn't be tried")));
+    });
+
     for (const { without, through, only = ONE_BOX, config = {}, edits: all, toolkit } of SABOTAGES) {
       const edits = all[sandbox.name];
       const skip =

@@ -97,6 +97,14 @@ export const SABOTAGES: readonly Sabotage[] = [
     },
   },
   {
+    without: "a read-only /dev",
+    through: ["read-only-places"],
+    edits: {
+      podman: [{ file: PODMAN, from: "--tmpfs=/dev:ro,", to: "--tmpfs=/dev:rw," }],
+      bubblewrap: "bubblewrap's /dev is a folder of the root",
+    },
+  },
+  {
     without: "what the host executes being read-only",
     through: ["git-hooks"],
     edits: both({ file: LAYERS, from: "if (hostExec) return [];", to: "return [];" }),
@@ -215,6 +223,13 @@ export const SABOTAGES: readonly Sabotage[] = [
     only: ["proxy-asked", "redirects"],
     edits: both(),
     toolkit: [{ from: "this.#options.allow.some(", to: "true || this.#options.allow.some(" }],
+  },
+  {
+    without: "the proxy's own list of ports",
+    through: ["proxy-asked"],
+    only: ["proxy-asked"],
+    edits: both(),
+    toolkit: [{ from: "new Set([80, 443])", to: "new Set([22, 80, 443])" }],
   },
   {
     without: "refusing userinfo where arguments are read",
