@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import type { AbsPath } from "@boxmaker/proto";
 import { type FiringRange, SECRET_PATTERN } from "./firing-range.ts";
-import { NODE, type Probe, tells } from "./one-box.ts";
+import { NODE, type Probe, type Readable, tells } from "./one-box.ts";
 import type { AttackGrant } from "./target.ts";
 
 const READ = "its text came out";
@@ -26,6 +26,8 @@ const SCRATCH_KIB = 64 * 1024;
 /** The bait's place, by what is granted of it. */
 export interface Bait {
   readonly given: AbsPath;
+  /** What a command there may read. */
+  readonly readable: Readable;
   readonly grants: readonly AttackGrant[];
 }
 
@@ -35,6 +37,7 @@ export function makeBait(range: FiringRange): Bait {
   const denied = range.folder("given/denied");
   return {
     given,
+    readable: { path: range.at("given/readable"), secret: range.bait("given/readable") },
     grants: [
       { tool: "shell", mode: "auto", constraints: { paths: [given] } },
       // Of another tool, so that it doesn't deny the command; what it names is hidden from it all the same.

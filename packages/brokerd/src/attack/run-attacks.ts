@@ -76,7 +76,7 @@ const ENDLESS_ATTACKS: readonly (readonly [AttackName, Attack])[] = [
 
 /**
  * Tries all of them, on boxes that are started for their call and, where the configuration has such, on boxes that waited for it.
- * Nothing is left of it, and a brokerd that runs isn't touched.
+ * What is made for it is removed, and a brokerd that runs isn't touched.
  *
  * @returns why nothing could be tried: one line that ends in a runbook pointer
  * @throws the system's errors: without a place nothing can be tried
@@ -204,7 +204,7 @@ async function tryProbes(target: Target, range: FiringRange, isWanted: (name: At
     scratchProbe(range),
   ];
   const probes = all.filter(({ attack }) => isWanted(attack));
-  const findings = probes.length === 0 ? [] : await tryInOneBox(target, probes, bait.grants);
+  const findings = probes.length === 0 ? [] : await tryInOneBox(target, probes, bait.grants, bait.readable);
   const notHere = [...(typeof setId === "string" ? [skipped("run-set-id", setId)] : []), ...network.findings];
   return [...findings, ...notHere.filter(({ attack }) => isWanted(attack))];
 }

@@ -119,6 +119,15 @@ for (const sandbox of SANDBOXES) {
       assert.ok(findings.every(({ seen }) => seen.includes("couldn't be tried")));
     });
 
+    test("aren't taken for held by a box that hasn't got what is granted", async () => {
+      const edit = { file: "runner/layers.ts", from: "layers: all.sort(", to: "layers: [].sort(" };
+      const { findings } = await attack(configure("one.toml", { pool: 0 }), ["credentials", "make-set-id", "git-hooks"], [edit]);
+      assert.deepEqual(
+        findings.map(({ seen }) => seen),
+        ["credentials", "git-hooks", "make-set-id"].map(() => "it couldn't be tried: the box hasn't what is granted"),
+      );
+    });
+
     for (const { without, through, only = ONE_BOX, config = {}, edits: all, toolkit } of SABOTAGES) {
       const edits = all[sandbox.name];
       const skip =
