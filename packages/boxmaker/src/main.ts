@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The boxmaker program: commands, signals, exit codes. */
+import { openLinePrinter } from "@boxmaker/edge/log";
 import { escapeLayoutText, RuntimeName } from "@boxmaker/proto";
 import { Command, CommanderError, Option } from "commander";
 
@@ -7,9 +8,7 @@ const VERSION = "0.1.0";
 
 const stop = new AbortController();
 
-function print(line: string): void {
-  process.stderr.write(`${line}\n`);
-}
+const print = openLinePrinter((text) => process.stderr.write(text));
 
 let chatting = false;
 
@@ -81,7 +80,7 @@ function program(): Command {
         attack: options["attack"] === true,
         json: options["json"] === true,
         stop: stop.signal,
-        write: (text) => process.stdout.write(text),
+        write: (text) => process.stdout.write(escapeLayoutText(text)),
       });
     });
 
@@ -93,7 +92,7 @@ function program(): Command {
     .action(async () => {
       const { buildImage } = await import("./image/build-image.ts");
       const built = await buildImage({});
-      if (built.kind === "built") process.stdout.write(`${built.reference}\n`);
+      if (built.kind === "built") process.stdout.write(escapeLayoutText(`${built.reference}\n`));
       else {
         print(`boxmaker: ${built.problem}`);
         process.exitCode = 1;
@@ -109,7 +108,7 @@ function program(): Command {
       const { checkImage, showImageCheck } = await import("./image/check-image.ts");
       const check = await checkImage({ image: name });
       const shown = showImageCheck(check, options["json"] === true);
-      process.stdout.write(shown.output);
+      process.stdout.write(escapeLayoutText(shown.output));
       for (const line of shown.problems) print(`boxmaker: ${line}`);
       process.exitCode = shown.status;
     });

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 /** The brokerd program: arguments, signals, exit codes. */
 import { parseArgs } from "node:util";
-import { openLog, systemClock } from "@boxmaker/edge/log";
+import { openLinePrinter, openLog, systemClock } from "@boxmaker/edge/log";
 import { openServiceManager } from "@boxmaker/edge/service-manager";
-import { escapeText, quoteText } from "@boxmaker/proto";
+import { quoteText } from "@boxmaker/proto";
 import { AttackName } from "./attack/finding.ts";
 import { type Config, readConfig } from "./config/config.ts";
 import { serve } from "./serve.ts";
@@ -30,8 +30,11 @@ Exit status: 0 stopped, or no attack got through; 1 failed, 2 usage or no break 
 Example: brokerd serve --config /etc/boxmaker/brokerd.toml
 `;
 
+const print = openLinePrinter((text) => process.stdout.write(text));
+const complain = openLinePrinter((text) => process.stderr.write(text), "brokerd: ");
+
 function fail(code: number, line: string): void {
-  process.stderr.write(`brokerd: ${line}\n`);
+  complain(line);
   process.exitCode = code;
 }
 
@@ -111,8 +114,8 @@ async function main(): Promise<void> {
   if (serving.kind === "no_runtime") return fail(NO_RUNTIME_STATUS, serving.problem);
 
   const { broker } = serving;
-  for (const notice of broker.notices) process.stderr.write(`brokerd: ${notice}\n`);
-  process.stdout.write(`brokerd: ready on ${reading.config.sockets.broker}, ${broker.describe}\n`);
+  for (const notice of broker.notices) complain(notice);
+  print(`brokerd: ready on ${reading.config.sockets.broker}, ${broker.describe}`);
   const tellReady = (): Promise<void> => systemd.ready(`ready, ${broker.describe}`);
   reload = () => {
     // On its way down it has said its last word to systemd.
@@ -153,9 +156,9 @@ async function attack({ runner }: Config, only: readonly AttackName[]): Promise<
     runner,
     clock: systemClock,
     only,
-    warn: (line) => process.stderr.write(`brokerd: ${line}\n`),
+    warn: complain,
     onFinding: (finding) => {
-      process.stdout.write(`${escapeText(JSON.stringify(finding))}\n`);
+      print(JSON.stringify(finding));
       if (finding.result === "failed") process.exitCode = 1;
     },
     stop: stop.signal,

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** The loopd program: arguments, signals, exit codes. */
 import { parseArgs } from "node:util";
-import { type Log, openLog, systemClock } from "@boxmaker/edge/log";
+import { type Log, openLinePrinter, openLog, systemClock } from "@boxmaker/edge/log";
 import { openServiceManager } from "@boxmaker/edge/service-manager";
 import { type Config, readConfig } from "./config/config.ts";
 import { selftest } from "./selftest/selftest.ts";
@@ -31,8 +31,11 @@ interface Command {
   readonly config: string;
 }
 
+const print = openLinePrinter((text) => process.stdout.write(text));
+const complain = openLinePrinter((text) => process.stderr.write(text), "loopd: ");
+
 function fail(code: number, line: string): void {
-  process.stderr.write(`loopd: ${line}\n`);
+  complain(line);
   process.exitCode = code;
 }
 
@@ -54,7 +57,7 @@ function parseCommandLine(): Command | "help" | undefined {
 
 async function runSelftest(config: Config): Promise<void> {
   const { lines, mismatches, warnings } = await selftest(config, dependencies, AbortSignal.timeout(SELFTEST_MS));
-  for (const line of lines) process.stdout.write(`${line}\n`);
+  for (const line of lines) print(line);
   for (const problem of [...mismatches, ...warnings]) fail(1, problem);
 }
 
@@ -83,8 +86,8 @@ async function runServe(config: Config): Promise<void> {
   const serving = await serve(config, { ...dependencies, log });
   if (serving.kind === "refused") return fail(1, serving.problem);
   const { loop } = serving;
-  for (const notice of loop.notices) process.stderr.write(`loopd: ${notice}\n`);
-  process.stdout.write(`loopd: ready on ${config.sockets.loop}\n`);
+  for (const notice of loop.notices) complain(notice);
+  print(`loopd: ready on ${config.sockets.loop}`);
   await systemd.ready(`ready on ${config.sockets.loop}`);
   try {
     await Promise.race([stop.promise, loop.failed]);

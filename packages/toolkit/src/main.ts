@@ -1,5 +1,6 @@
 /** The program inside a box: one frame in, one tool, one frame out; or, as `egress-proxy`, the way out of other boxes. */
 import { writeSync } from "node:fs";
+import { escapeText } from "@boxmaker/proto";
 import { runProxy } from "./egress/run-proxy.ts";
 import { type RunReading, readRun } from "./frame-in.ts";
 import { encodeDone, writeAll } from "./frame-out.ts";
@@ -21,7 +22,7 @@ async function readWarm(): Promise<RunReading> {
 async function answerOne(): Promise<number> {
   const run = await readWarm();
   if (run.kind === "misuse") {
-    writeSync(STDERR, `toolkit: ${run.problem}\n`);
+    writeSync(STDERR, `${escapeText(`toolkit: ${run.problem}`)}\n`);
     return 2;
   }
   process.umask(UMASK);
@@ -33,7 +34,7 @@ async function answerOne(): Promise<number> {
 /** A line for whoever listens: nobody does any more where writing fails, and serving goes on. */
 function say(stream: NodeJS.WriteStream): (line: string) => void {
   stream.on("error", () => undefined);
-  return (line) => void stream.write(`${line}\n`);
+  return (line) => void stream.write(`${escapeText(line)}\n`);
 }
 
 async function serveEgress(args: readonly string[]): Promise<number> {

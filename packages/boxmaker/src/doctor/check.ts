@@ -14,5 +14,5 @@ const WORDS: Readonly<Record<Check["result"], string>> = { ok: "ok     ", failed
 /** The check as one line of text, or of JSON. */
 export function showCheck({ result, name, text }: Check, asJson: boolean): string {
   if (asJson) return `${escapeText(JSON.stringify({ result, name, text }))}\n`;
-  return `${WORDS[result]} ${name}: ${escapeText(text)}\n`;
+  return `${WORDS[result]} ${escapeText(name)}: ${escapeText(text)}\n`;
 }

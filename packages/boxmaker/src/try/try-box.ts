@@ -4,7 +4,7 @@ import { appendFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { systemClock } from "@boxmaker/edge/log";
-import { quoteText, type RuntimeName, SessionId } from "@boxmaker/proto";
+import { escapeText, quoteText, type RuntimeName, SessionId } from "@boxmaker/proto";
 import { hasRoomForSockets, type Layout, layoutOf } from "../home/layout.ts";
 import { lockHome } from "../home/lock-socket.ts";
 import { makeHome } from "../home/make-home.ts";
@@ -101,7 +101,7 @@ async function runBox(options: TryOptions, layout: Layout): Promise<number> {
   let writing: Promise<void> = Promise.resolve();
   const onLine = (name: string, line: string): void => {
     // The log of a trial is for looking at afterwards; that it can't be written must not end the chat.
-    writing = writing.then(() => appendFile(rolesLog, `${name} | ${line}\n`, { mode: 0o600 })).catch(() => undefined);
+    writing = writing.then(() => appendFile(rolesLog, `${name} | ${escapeText(line)}\n`, { mode: 0o600 })).catch(() => undefined);
   };
   const held: string[] = [];
   let isDrawn = false;

@@ -1,8 +1,9 @@
 /** The one place where a command's output is written: lines in rows, blocks of streamed text, and a line that comes and goes. */
+import { escapeLayoutText, escapeText } from "@boxmaker/proto";
 import type { TextStream } from "../process-io.ts";
 import { DeltaEscaper } from "./delta-escaper.ts";
 import { type RowMarks, RowWriter } from "./row-writer.ts";
-import { isCapableTerminal, type Style, styleFor } from "./style.ts";
+import { escapePrinted, isCapableTerminal, type Style, styleFor } from "./style.ts";
 import { measureText, splitGraphemes } from "./text-width.ts";
 
 const FALLBACK_COLUMNS = 80;
@@ -22,7 +23,10 @@ function same(text: string): string {
   return text;
 }
 
-/** Writes to one stream. Text given to `line` and `status` must be safe to print already; blocks escape theirs. */
+/**
+ * Writes to one stream. What is written by others is escaped where it is put into a line, which knows where it ends; whatever comes here
+ * is escaped once more, so that a line that forgot to can't steer a terminal either.
+ */
 export class Screen {
   readonly #stream: TextStream;
   readonly #capable: boolean;
@@ -49,18 +53,18 @@ export class Screen {
     return columns === undefined || columns < 1 ? FALLBACK_COLUMNS : columns;
   }
 
-  /** Writes text as it is: for machines. */
+  /** Writes text in no rows: for machines. */
   raw(text: string): void {
     this.#endRow();
     this.clearStatus();
-    this.#stream.write(text);
+    this.#stream.write(escapeLayoutText(text));
   }
 
   /** Writes one line; what doesn't fit on a terminal's row goes on indented. */
   line(text: string, marks: RowMarks = { first: "", rest: "  " }, style: (text: string) => string = same): void {
     this.#endRow();
     const { rows, flush } = this.#rows(marks, style);
-    rows.push(text);
+    rows.push(escapePrinted(text, this.style));
     rows.push("\n");
     flush();
   }
@@ -94,7 +98,7 @@ export class Screen {
     this.#endRow();
     let shown = "";
     let room = (this.columns ?? FALLBACK_COLUMNS) - 1;
-    for (const grapheme of splitGraphemes(text)) {
+    for (const grapheme of splitGraphemes(escapeText(text))) {
       room -= measureText(grapheme);
       if (room < 0) break;
       shown += grapheme;

@@ -1,4 +1,5 @@
 /** Colour, where there is a terminal that wants it. */
+import { escapeLayoutText } from "@boxmaker/proto";
 import type { TextStream } from "../process-io.ts";
 
 /** Each takes text that is safe to print, and marks it. Without colour they return it as it is. */
@@ -9,8 +10,10 @@ export interface Style {
   readonly yellow: (text: string) => string;
 }
 
+const ESCAPE = "\u001b";
+
 function sgr(on: number, off: number): (text: string) => string {
-  return (text) => (text === "" ? "" : `\u001b[${on}m${text}\u001b[${off}m`);
+  return (text) => (text === "" ? "" : `${ESCAPE}[${on}m${text}${ESCAPE}[${off}m`);
 }
 
 const COLOUR: Style = { dim: sgr(2, 22), bold: sgr(1, 22), red: sgr(31, 39), yellow: sgr(33, 39) };
@@ -32,4 +35,13 @@ export function isCapableTerminal(stream: TextStream, env: Environment): boolean
 export function styleFor(stream: TextStream, env: Environment): Style {
   const unwanted = env["NO_COLOR"];
   return isCapableTerminal(stream, env) && (unwanted === undefined || unwanted === "") ? COLOUR : PLAIN;
+}
+
+const OWN = new RegExp(`(${ESCAPE}\\[(?:1|2|22|31|33|39)m)`, "u");
+
+/** Escapes what could steer a terminal, newline, tab and (where `style` has any) our own colours apart. Escaped text stays as it is. */
+export function escapePrinted(text: string, style: Style): string {
+  if (style === PLAIN) return escapeLayoutText(text);
+  const pieces = text.split(OWN);
+  return pieces.map((piece, index) => (index % 2 === 1 ? piece : escapeLayoutText(piece))).join("");
 }

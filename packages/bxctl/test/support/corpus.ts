@@ -27,3 +27,11 @@ const OWN_SEQUENCES = /\u001b\[(?:[0-9]+m|\?7[lh]|K)|\r(?=\u001b\[K)/gu;
 export function findUnsafe(printed: string): string | undefined {
   return UNSAFE.exec(printed.replace(OWN_SEQUENCES, "").replace(/[\n\t]/gu, ""))?.[0];
 }
+
+/** Long lines: a megabyte of letters, and one that never ceases to try. */
+export const LONG: readonly string[] = ["x".repeat(1_048_576), "\u001b]8;;x\u0007\u202e\u{e0041}".repeat(8_192)];
+
+/** Bytes that aren't text: halves, overlong forms, surrogates, and a C1 character as one byte. */
+export const BAD_BYTES: readonly Buffer[] = ["ff", "c3", "c080", "eda080", "f4908080", "9b324a", "e280ae41ff"].map((hex) =>
+  Buffer.from(hex, "hex"),
+);

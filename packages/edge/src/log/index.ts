@@ -1,2 +1,3 @@
 export { type Clock, systemClock } from "../clock/clock.ts";
+export { openLinePrinter } from "./line-printer.ts";
 export { type Log, type LogFields, type LogValue, openLog } from "./log.ts";
