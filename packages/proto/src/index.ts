@@ -42,6 +42,7 @@ export { MAX_RECORD_BYTES } from "./audit/record-size.ts";
 export { readTalliedLine } from "./audit/tallied-line.ts";
 export type { TalliedRecord } from "./audit/tallied-record.ts";
 export { describesLine, type LinePlace, recoveryOf, type TornLine } from "./audit/torn-line.ts";
+export { findActingAnnotation } from "./box/acting-annotation.ts";
 export { BoxDone, BoxRun } from "./box/box-messages.ts";
 export { encodeFrame, FrameDecoder, type FrameEnd, type FrameStep, MAX_FRAME } from "./frame/frame.ts";
 export { Hash32 } from "./ids/hash32.ts";

@@ -1,6 +1,6 @@
 /** Looks whether an image has all that a box needs and nothing that makes a box weaker. */
 import { readFile } from "node:fs/promises";
-import { escapeText, quoteText, readForeignJson, sha256 } from "@boxmaker/proto";
+import { escapeText, findActingAnnotation, quoteText, readForeignJson, sha256 } from "@boxmaker/proto";
 import { z } from "zod";
 import { findImage } from "./find-image.ts";
 import { type ProgramEnd, runProgram } from "./host-program.ts";
@@ -68,6 +68,7 @@ say writable "$(find / -xdev -perm -0002 -not -type l -not -path /tmp 2> /dev/nu
 const Inspected = z.tuple([
   z.object({
     Id: z.string().regex(/^(?:sha256:)?[0-9a-f]{64}$/u),
+    Annotations: z.record(z.string(), z.string()).nullish(),
     Config: z.object({
       Entrypoint: z.array(z.string()).nullish(),
       Volumes: z.record(z.string(), z.unknown()).nullish(),
@@ -100,6 +101,7 @@ async function look(reference: string): Promise<ProgramEnd> {
     "--unsetenv-all",
     "--env=PATH=/usr/bin:/bin",
     "--image-volume=ignore",
+    "--no-healthcheck",
     reference,
     "/bin/sh",
     "-c",
@@ -156,7 +158,12 @@ export async function checkImage({ image, toolkit = TOOLKIT }: CheckOptions): Pr
   const reading = readForeignJson(inspected.stdout);
   const answer = Inspected.safeParse(reading.kind === "value" ? reading.value : undefined);
   if (!answer.success) return failed(`podman's answer about the image ${quoteText(wanted)} is of another form than expected`);
-  const [{ Id, Config }] = answer.data;
+  const [{ Id, Config, Annotations }] = answer.data;
+  const acting = findActingAnnotation(Annotations ?? {});
+  if (acting !== undefined) {
+    // To run it for a look would already do what it says.
+    return failed(`the image ${quoteText(wanted)}: its annotation ${quoteText(acting)} could tell the OCI runtime what to do`);
+  }
   const reference = `sha256:${Id.replace(/^sha256:/u, "")}`;
   const looked = await look(reference);
   if (looked.kind !== "ok") return failed(`the image ${quoteText(wanted)} can't be run: ${problemOf(looked)}`);

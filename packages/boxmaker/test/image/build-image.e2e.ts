@@ -97,6 +97,24 @@ test("checkImage() says what it couldn't look at", { skip: missing.includes("pod
   }
 });
 
+test("checkImage() doesn't run an image that could tell the OCI runtime how", {
+  skip: missing.includes("podman") && "needs podman",
+}, async () => {
+  const folder = mkdtempSync(join(tmpdir(), "boxmaker-image-"));
+  writeFileSync(join(folder, "Containerfile"), "FROM scratch\nLABEL boxmaker-test=annotated\n");
+  const args = ["build", "--quiet", "--pull=never", "--format=oci", "--annotation=run.oci.seccomp_bpf_data=AAAA", folder];
+  const { status, stdout, stderr } = spawnSync("podman", args, { encoding: "utf8" });
+  rmSync(folder, { recursive: true });
+  assert.equal(status, 0, stderr);
+  try {
+    const check = await checkImage({ image: stdout.trim(), toolkit: join(import.meta.dirname, "build-image.e2e.ts") });
+    assert.ok(check.kind === "failed");
+    assert.match(check.problem, /its annotation "run\.oci\.seccomp_bpf_data" could tell the OCI runtime what to do; see docs/u);
+  } finally {
+    spawnSync("podman", ["rmi", "--force", stdout.trim()], { stdio: "ignore" });
+  }
+});
+
 test("buildImage() makes the same image twice, with every program of a box and nothing set-id", {
   skip: missing.length > 0 && `needs ${missing.join(", ")}`,
 }, async () => {

@@ -1,6 +1,6 @@
 /** What podman says about itself and about the image: asked once, at the start. */
 import { access } from "node:fs/promises";
-import { AbsPath, readForeignJson } from "@boxmaker/proto";
+import { AbsPath, findActingAnnotation, readForeignJson } from "@boxmaker/proto";
 import { z } from "zod";
 import { type CommandResult, runCommand } from "../host-command.ts";
 
@@ -74,8 +74,6 @@ function findLimitsProblem({ rootless, cgroups, manager, controllers }: z.infer<
   return manager === "systemd" ? null : `rootless podman needs the systemd cgroup manager, and this is ${manager}`;
 }
 
-/** What annotations of an image are for people and builders; OCI runtimes act on others (`run.oci.…`, `org.systemd.property.…`). */
-const INERT_ANNOTATION = /^(?:com\.docker\.official-images|io\.buildah|org\.opencontainers\.image)\./u;
 const Annotations = z.record(z.string(), z.string()).nullable();
 
 /**
@@ -89,7 +87,7 @@ export async function askImage(podman: string, reference: string): Promise<Asked
   const reading = readForeignJson(text);
   const annotations = Annotations.safeParse(reading.kind === "value" ? reading.value : undefined);
   if (id === undefined || !annotations.success) return { kind: "failed", problem: "podman's answer about it is of no known form" };
-  const acting = Object.keys(annotations.data ?? {}).find((name) => !INERT_ANNOTATION.test(name));
+  const acting = findActingAnnotation(annotations.data ?? {});
   if (acting !== undefined) return { kind: "failed", problem: `its annotation ${acting} could tell the OCI runtime what to do` };
   return { kind: "ok", value: `sha256:${id}` };
 }
