@@ -17,9 +17,18 @@ import {
   runAheadArguments,
   runArguments,
 } from "./podman-arguments.ts";
+import { findStuckMonitors } from "./stuck-monitors.ts";
 
 const STOP_DEADLINE_MS = 10_000;
 const SWEEP_DEADLINE_MS = 60_000;
+
+function kill(id: number): void {
+  try {
+    process.kill(id, "SIGKILL");
+  } catch {
+    // It has ended meanwhile.
+  }
+}
 
 /** Runtimes whose boxes see the host's very files; others hand them through, and number them anew. */
 const SHARING_FILES = /(?:^|\/)(?:crun|runc)$/u;
@@ -29,6 +38,7 @@ export class PodmanLauncher implements EgressLauncher, AheadLauncher {
   readonly image: string;
   readonly keepsIdentities: boolean;
   readonly #podman: string;
+  readonly #ociRuntime: string;
   readonly #boxes: PodmanBoxes;
   readonly #binding: readonly string[];
   readonly #warn: (line: string) => void;
@@ -37,6 +47,7 @@ export class PodmanLauncher implements EgressLauncher, AheadLauncher {
   constructor(podman: string, boxes: PodmanBoxes, binding: readonly string[], ociRuntime: string, warn: (line: string) => void) {
     this.#podman = podman;
     this.#binding = binding;
+    this.#ociRuntime = ociRuntime;
     this.#boxes = boxes;
     this.#warn = warn;
     this.image = boxes.image;
@@ -66,8 +77,12 @@ export class PodmanLauncher implements EgressLauncher, AheadLauncher {
     return this.#launch(name, proxyArguments(this.#boxes, name, contents, limitMs));
   }
 
+  get #namePrefix(): string {
+    return `boxmaker-${this.#boxes.instance}-`;
+  }
+
   #newName(): string {
-    return `boxmaker-${this.#boxes.instance}-${randomBytes(8).toString("hex")}`;
+    return `${this.#namePrefix}${randomBytes(8).toString("hex")}`;
   }
 
   #launch(name: string, command: readonly string[]): Launch {
@@ -100,9 +115,21 @@ export class PodmanLauncher implements EgressLauncher, AheadLauncher {
     const listed = await runCommand(this.#podman, leftoverArguments(this.#boxes.instance), SWEEP_DEADLINE_MS);
     if (listed.kind === "failed" || listed.status !== 0) return undefined;
     const ids = listed.stdout.split("\n").filter((line) => /^[0-9a-f]{64}$/u.test(line));
-    if (ids.length === 0) return 0;
-    const removed = await runCommand(this.#podman, removeArguments(ids), SWEEP_DEADLINE_MS);
-    return removed.kind === "exited" && removed.status === 0 ? ids.length : undefined;
+    if (ids.length > 0) {
+      const removed = await runCommand(this.#podman, removeArguments(ids), SWEEP_DEADLINE_MS);
+      if (removed.kind === "failed" || removed.status !== 0) return undefined;
+    }
+    await this.#endStuckMonitors();
+    return ids.length;
+  }
+
+  /** Of a container that podman was making when it was killed with its brokerd, podman removes only what it had written down. */
+  async #endStuckMonitors(): Promise<void> {
+    for (const { container, processes } of await findStuckMonitors(this.#namePrefix)) {
+      // It has the control groups, too; where it can't, as podman's user namespace isn't ours, at least nothing goes on.
+      await runCommand(this.#ociRuntime, ["delete", "--force", container], STOP_DEADLINE_MS);
+      for (const id of processes) kill(id);
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
