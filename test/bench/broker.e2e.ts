@@ -9,7 +9,7 @@ test("the broker's figures have their names, on a handful of calls, one kill and
   const figures = [
     ...(await measureSingle(broker, 5)),
     ...(await measureMany(broker, 8)),
-    ...(await measureRaces(8)),
+    ...(await measureRaces(2)),
     ...(await measureKills(1, [])),
   ];
   const named = new Map(figures.map(({ name, value }) => [name, value]));

@@ -7,7 +7,7 @@ import { BoxFiles, Rig, type SentCall } from "./rig.ts";
 export type Ending = "approve" | "refuse" | "expire" | "gone";
 export const ENDINGS: readonly Ending[] = ["approve", "refuse", "expire", "gone"];
 
-/** brokerds that are raced in, each with a log of its own: one waits for its disk while another goes on. */
+/** brokerds that are raced in at most, each with a log of its own: one waits for its disk while another goes on. */
 const LANES = 8;
 /** Asks that wait at the same time, one of which is raced for after the other. */
 const AT_ONCE = 64;
@@ -147,7 +147,8 @@ async function raceIn(endings: readonly Ending[], rounds: number): Promise<RaceT
 
 /** Races these endings for as many asks of several brokerds at once, each in every order and at every distance. */
 export async function raceEndings(endings: readonly Ending[], rounds: number): Promise<RaceTally> {
-  const tallies = await Promise.all(Array.from({ length: LANES }, () => raceIn(endings, Math.ceil(rounds / LANES))));
+  const lanes = Math.min(LANES, rounds);
+  const tallies = await Promise.all(Array.from({ length: lanes }, () => raceIn(endings, Math.ceil(rounds / lanes))));
   const winsOf = (ending: Ending): number => tallies.reduce((sum, { wins }) => sum + wins[ending], 0);
   const wins = { approve: winsOf("approve"), refuse: winsOf("refuse"), expire: winsOf("expire"), gone: winsOf("gone") };
   return { wins, faults: tallies.flatMap(({ faults }) => faults) };
