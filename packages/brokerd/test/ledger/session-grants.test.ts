@@ -7,7 +7,6 @@ import { setFromTexts } from "@boxmaker/policy/grants";
 import { SessionId, sha256 } from "@boxmaker/proto";
 import { SESSION_GRANT_MS } from "../../src/ledger/owner-acts.ts";
 import { SessionStates } from "../../src/ledger/session-states.ts";
-import { DONE, untilToldOrKilled } from "../fakes/recording-runtime.ts";
 import { ask, Client } from "../support/client.ts";
 import { BoxFiles, type GivenGrant, Rig, settle } from "../support/rig.ts";
 import { call, serve } from "../support/served.ts";
@@ -206,43 +205,6 @@ test("its uses are spent by the calls that it lets run, and the last one ends it
       "decision",
     ],
   );
-});
-
-test("what the runtime keeps for its next call is dropped when it has ended, but not before its last call is answered", async () => {
-  using files = new BoxFiles();
-  await using rig = await Rig.open(files);
-  await given(rig.allow("read_file", files.at("notes"), { uses: 2 }));
-  const seen: number[] = [];
-  rig.runtime.answer = () => {
-    seen.push(rig.runtime.grantChanges);
-    return DONE;
-  };
-  await rig.read().outcome;
-  await rig.read().outcome;
-  assert.deepEqual(seen, [0, 0]);
-  assert.equal(rig.runtime.grantChanges, 1);
-  const closed = rig.allow("read_file", files.at("notes"));
-  await given(closed);
-  closed.leave();
-  await settle();
-  assert.equal(rig.runtime.grantChanges, 2);
-});
-
-test("another call's answer drops nothing that the call which spent the last use may still leave behind", async () => {
-  using files = new BoxFiles();
-  files.grant("work", "read_file", "auto", "", [files.at("work")]);
-  await using rig = await Rig.open(files);
-  await given(rig.allow("read_file", files.at("notes"), { uses: 1 }));
-  const last = untilToldOrKilled();
-  rig.runtime.answer = last.answer;
-  const spending = rig.read();
-  while (rig.runtime.running === 0) await new Promise(setImmediate);
-  rig.runtime.answer = () => DONE;
-  await rig.send("read_file", { path: files.at("work/a") }).outcome;
-  assert.equal(rig.runtime.grantChanges, 0);
-  last.end();
-  await spending.outcome;
-  assert.equal(rig.runtime.grantChanges, 1);
 });
 
 test("a use that an approval spends ends it, too", async () => {
