@@ -27,7 +27,7 @@ interface Monitor {
 async function startMonitor(name: string, child: string): Promise<Monitor> {
   const args = ["--eval", MONITOR, "--", "-c", ID, "-n", name, child];
   const monitor = spawn(process.execPath, args, { argv0: "/usr/bin/conmon", stdio: ["ignore", "pipe", "inherit"] });
-  const [line] = await once(monitor.stdout, "data");
+  const [line]: unknown[] = await once(monitor.stdout, "data");
   return { process: monitor, child: Number(line) };
 }
 
