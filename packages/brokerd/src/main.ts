@@ -150,8 +150,11 @@ async function attack({ runner }: Config, only: readonly AttackName[]): Promise<
   }
   const { runAttacks } = await import("./attack/run-attacks.ts");
   const stop = new AbortController();
-  // Each ends the attacks in order once; the second one of a kind ends this process as it is.
-  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.once(signal, () => stop.abort());
+  const end = (): void => stop.abort();
+  // The end of whoever started this is told once for each of its threads (PR_SET_PDEATHSIG): that must not cut the clean-up short.
+  for (const signal of ["SIGTERM", "SIGHUP"] as const) process.on(signal, end);
+  // Whoever asks twice at a terminal doesn't want to wait.
+  process.once("SIGINT", end);
   const problem = await runAttacks({
     runner,
     clock: systemClock,
