@@ -27,8 +27,8 @@ interface Monitor {
 async function startMonitor(name: string, child: string): Promise<Monitor> {
   const args = ["--eval", MONITOR, "--", "-c", ID, "-n", name, child];
   const monitor = spawn(process.execPath, args, { argv0: "/usr/bin/conmon", stdio: ["ignore", "pipe", "inherit"] });
-  const [line]: unknown[] = await once(monitor.stdout, "data");
-  return { process: monitor, child: Number(line) };
+  const data: readonly unknown[] = await once(monitor.stdout, "data");
+  return { process: monitor, child: Number(data[0]) };
 }
 
 /** A process that nobody has waited for yet has no command line any more. */
