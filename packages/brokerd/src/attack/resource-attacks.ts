@@ -113,6 +113,7 @@ const POWERS = /^(?:Cap(?:Inh|Prm|Eff|Bnd|Amb)|NoNewPrivs|Seccomp):/u;
 
 /** Looks at the box's processes from outside, while it tries to open a raw socket. */
 export async function capabilities(target: Target, range: FiringRange): Promise<Verdict> {
+  if (target.runtime.name === "process") return skipped("capabilities", NO_COMMANDS);
   const mark = sleepMark();
   const folder = range.folder("capabilities");
   const secret = range.secret();
