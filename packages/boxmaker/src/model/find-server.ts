@@ -6,7 +6,7 @@ import { type Listener, readListeners } from "./listeners.ts";
 /** What a server is: one with slots, a llama-server's router, or one that only speaks the common API. */
 export type FoundKind = "llama-server" | "router" | "openai";
 
-/** A server that answered. `model` is the first that it offers. */
+/** A server that answered. `model` is the first that it offers and that, by its name, can chat. */
 export interface FoundServer {
   readonly url: string;
   readonly model: string;
@@ -24,8 +24,11 @@ const USUAL_PORTS = [8080, 9931, 11434, 1234, 8000];
 const PROBE_MS = 2000;
 const MAX_ANSWER = 1024 * 1024;
 
-/** A foreign format, read leniently: only the first model's id is used. */
-const ModelList = z.looseObject({ data: z.tuple([z.looseObject({ id: z.string() })], z.unknown()) });
+/** A foreign format, read leniently: only the models' ids are used. */
+const Model = z.looseObject({ id: z.string() });
+const ModelList = z.looseObject({ data: z.tuple([Model], Model) });
+/** Models of another kind, which Ollama and LM Studio list among the others. */
+const NOT_FOR_CHAT = /embed|rerank|whisper/iu;
 
 /**
  * The base address in what an owner calls a server's address: `/v1` at its end, as clients of OpenAI's API want it, is left out.
@@ -45,7 +48,7 @@ const Props = z.union([
 ]);
 
 interface Answer {
-  readonly ok: boolean;
+  readonly status: number;
   readonly json: JsonReading;
 }
 
@@ -61,14 +64,14 @@ async function ask(url: string, path: string): Promise<Answer> {
     if (bytes > MAX_ANSWER) throw new RangeError("the answer is too large");
     pieces.push(piece);
   }
-  return { ok: response.ok, json: readForeignJson(Buffer.concat(pieces).toString("utf8")) };
+  return { status: response.status, json: readForeignJson(Buffer.concat(pieces).toString("utf8")) };
 }
 
 async function kindOf(url: string): Promise<FoundKind> {
   try {
     // A question to a router mustn't make it load a model: that could end another one that is streaming.
-    const { ok, json } = await ask(url, "/props?autoload=false");
-    const props = ok && json.kind === "value" ? Props.safeParse(json.value) : undefined;
+    const { status, json } = await ask(url, "/props?autoload=false");
+    const props = status === 200 && json.kind === "value" ? Props.safeParse(json.value) : undefined;
     return props?.success === true ? props.data : "openai";
   } catch {
     // It has answered the common question, so that is what it can.
@@ -79,12 +82,29 @@ async function kindOf(url: string): Promise<FoundKind> {
 /** Asks a server which models it has. `undefined` where it isn't an OpenAI-compatible server or doesn't answer in time. */
 export async function probeServer(url: string): Promise<FoundServer | undefined> {
   try {
-    const { ok, json } = await ask(url, "/v1/models");
-    const list = ok && json.kind === "value" ? ModelList.safeParse(json.value) : undefined;
-    return list?.success === true ? { url, model: list.data.data[0].id, kind: await kindOf(url) } : undefined;
+    const { status, json } = await ask(url, "/v1/models");
+    const list = status === 200 && json.kind === "value" ? ModelList.safeParse(json.value) : undefined;
+    if (list?.success !== true) return undefined;
+    const [first, ...others] = list.data.data;
+    const { id } = [first, ...others].find((model) => !NOT_FOR_CHAT.test(model.id)) ?? first;
+    return { url, model: id, kind: await kindOf(url) };
   } catch {
     // Not a server of this kind: the next port is tried.
     return undefined;
+  }
+}
+
+/** Whether a server is there that only answers those who have a key. A llama-server lists its models to anybody and hides the rest. */
+export async function wantsKey(url: string): Promise<boolean> {
+  try {
+    for (const path of ["/v1/models", "/props?autoload=false"]) {
+      const { status } = await ask(url, path);
+      if (status === 401 || status === 403) return true;
+    }
+    return false;
+  } catch {
+    // Whatever is there, it doesn't say that it wants a key.
+    return false;
   }
 }
 

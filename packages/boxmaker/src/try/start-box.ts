@@ -3,7 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { quoteText, type RuntimeName } from "@boxmaker/proto";
 import type { Layout } from "../home/layout.ts";
-import { baseAddress, findServer, probeServer } from "../model/find-server.ts";
+import { baseAddress, findServer, probeServer, wantsKey } from "../model/find-server.ts";
 import { daemonProgram, type Program } from "../roles/role-program.ts";
 import type { Supervisor } from "../roles/supervisor.ts";
 import { brokerdToml, loopdToml } from "./config-files.ts";
@@ -42,6 +42,8 @@ async function openModel(options: StartOptions): Promise<{ url: string; model: s
     const address = baseAddress(options.model);
     if (address === undefined)
       return `can't use ${quoteText(options.model)} as model: expected \`demo\` or an address such as http://127.0.0.1:8080; see docs/runbook.md#model-server-not-found`;
+    if (await wantsKey(address))
+      return `the server at ${quoteText(address)} wants an API key, and \`boxmaker try\` has none to give: start it without one; see docs/runbook.md#model-server-not-found`;
     const named = await probeServer(address);
     if (named === undefined)
       return `no OpenAI-compatible server answers at ${quoteText(address)}: start it first, or use \`--model demo\`; see docs/runbook.md#model-server-not-found`;

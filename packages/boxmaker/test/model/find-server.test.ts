@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type CannedAnswer, type ModelServerOptions, startModelServer } from "@boxmaker/demo-model";
 import { checkModel } from "../../src/doctor/box-checks.ts";
-import { baseAddress, findServer, probeServer } from "../../src/model/find-server.ts";
+import { baseAddress, findServer, probeServer, wantsKey } from "../../src/model/find-server.ts";
 import { parseListeners } from "../../src/model/listeners.ts";
 
 /** What `probeServer` makes of a server like this, without its address. */
@@ -22,6 +22,25 @@ test("probeServer() takes the first model of an OpenAI-compatible server, whatev
   const list = { object: "list", data: [{ id: "qwen", meta: { n_params: 1.5 } }, { id: "other" }] };
   const found = await probe(listing({ status: 200, body: JSON.stringify(list) }));
   assert.deepEqual(found, { url: "", model: "qwen", kind: "openai" });
+});
+
+test("probeServer() passes over models that aren't for chat, unless there is no other", async () => {
+  const offering = (...ids: readonly string[]) =>
+    probe(listing({ status: 200, body: JSON.stringify({ data: ids.map((id) => ({ id })) }) }));
+  assert.equal((await offering("nomic-embed-text:latest", "bge-reranker", "qwen3:8b"))?.model, "qwen3:8b");
+  assert.equal((await offering("nomic-embed-text:latest"))?.model, "nomic-embed-text:latest");
+});
+
+test("wantsKey() tells a server that wants a key from one that isn't there or wants none", async () => {
+  for (const [options, wanted] of [
+    [{ apiKey: "s3cret" }, true],
+    [listing({ status: 401, body: "{}" }), true],
+    [{}, false],
+    [listing("hang-up"), false],
+  ] as const) {
+    await using server = await startModelServer({ script: [], ...options });
+    assert.equal(await wantsKey(server.url), wanted);
+  }
 });
 
 test("probeServer() tells a llama-server, and its router without making that load a model, from other servers", async () => {
