@@ -36,8 +36,8 @@ async function printed({ program, words, input = Buffer.alloc(0), environment = 
   }
   // One that ends before it has read its input is no failure.
   child.stdin.on("error", () => undefined).end(input);
-  const [status] = await once(child, "close");
-  assert.notEqual(status, 0, `${program} took it:\n${text}`);
+  await once(child, "close");
+  assert.notEqual(child.exitCode, 0, `${program} took it:\n${text}`);
   return text;
 }
 
