@@ -40,7 +40,7 @@ export class BoxFiles implements Disposable {
 
   constructor() {
     this.path = AbsPath.parse(realpathSync(mkdtempSync(join(tmpdir(), "boxmaker-core-"))));
-    for (const name of ["grants", "notes", "work", "phone"]) mkdirSync(join(this.path, name), { mode: 0o700 });
+    for (const name of ["grants", "notes", "work"]) mkdirSync(join(this.path, name), { mode: 0o700 });
   }
 
   at(name: string): AbsPath {

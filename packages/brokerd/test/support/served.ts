@@ -1,4 +1,5 @@
 /** A rig behind its real sockets. */
+import { mkdirSync } from "node:fs";
 import { type AbsPath, type BrokerRequest, CallId, SessionId, timestampFromMillis } from "@boxmaker/proto";
 import { adminSocket } from "../../src/socket/admin-socket.ts";
 import { approvalSocket } from "../../src/socket/approval-socket.ts";
@@ -30,6 +31,7 @@ export async function serve(limits: Partial<SocketLimits> = {}, options: RigOpti
   const files = new BoxFiles();
   files.grant("read", "read_file", "auto");
   files.grant("write", "write_file", "ask");
+  mkdirSync(files.at("phone"), { mode: 0o700 });
   files.grant("phone", "write_file", "ask", 'approvers = ["bxctl", "gateway"]', [files.at("phone")]);
   const rig = await Rig.open(files, options);
   const { ledger, approvals, table, events } = rig;

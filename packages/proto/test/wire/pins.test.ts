@@ -97,6 +97,7 @@ const EXPORTS: readonly string[] = [
   "encodeRecordLine",
   "escapeLayoutText",
   "escapeText",
+  "findActingAnnotation",
   "holdsPath",
   "hostOfFetchUrl",
   "hostOfUrl",
