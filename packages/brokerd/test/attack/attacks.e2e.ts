@@ -128,8 +128,11 @@ for (const sandbox of SANDBOXES) {
       );
     });
 
-    for (const { without, through, only = ONE_BOX, config = {}, edits: all, toolkit } of SABOTAGES) {
+    for (const { without, through, only: tried, config = {}, edits: all, toolkit } of SABOTAGES) {
       const edits = all[sandbox.name];
+      // podman takes half a second a box: there the attacks that are known to get through are tried beside a few others.
+      const beside = sandbox.name === "podman" ? ONE_BOX.filter((name, index) => through.includes(name) || index < 2) : ONE_BOX;
+      const only = tried ?? beside;
       const skip =
         typeof edits === "string"
           ? edits
