@@ -8,8 +8,8 @@ import { stateAt } from "../../src/analysis/circumstances.ts";
 import { judgeSituation } from "../../src/analysis/judged.ts";
 import type { ValidGrantSet } from "../../src/rules/grant-set.ts";
 import type { Judgement } from "../../src/rules/judge.ts";
-import type { PlainGrant, PlainOtherwise } from "../theorems/oracle.ts";
-import { anyScenario, loadedOf, NOW, NOW_MS, type Scenario, setOf } from "../theorems/scenario.ts";
+import type { PlainOtherwise } from "../theorems/oracle.ts";
+import { anyScenario, EDGE, EDGE_GRANT, loadedOf, NOW, type Scenario, setOf } from "../theorems/scenario.ts";
 
 /** What a judgement says of a call, whichever call it is. */
 function gistOf(judgement: Judgement): unknown {
@@ -31,51 +31,25 @@ function judgedIn(set: ValidGrantSet, scenario: Scenario): Judgement | undefined
   return judgeSituation({ call: parsed.value, session: SessionId.parse(state.session), set, state: at, now: NOW });
 }
 
-const PLAIN: PlainGrant = {
-  id: "g0",
-  tool: "shell",
-  mode: "auto",
-  maxTaint: "secret",
-  ifUntrusted: "auto",
-  label: "public",
-  untrusted: false,
-  expires: null,
-  uses: null,
-  session: null,
-  origins: null,
-  paths: [],
-  hosts: [],
-  args: {},
-};
 const ASKS: PlainOtherwise = { mode: "ask", maxTaint: "public", ifUntrusted: "auto", label: "private", untrusted: false };
-const STATE: Scenario["state"] = {
-  taint: "public",
-  untrusted: false,
-  now: NOW_MS,
-  session: "chat-1",
-  origin: "terminal",
-  ceiling: "secret",
-  spent: {},
-  labels: [],
-  trees: [],
-};
+const { state: STATE } = EDGE;
 
 /** What a random search finds once in some thousand runs. */
 const RARE: readonly Scenario[] = [
   {
-    grants: [{ ...PLAIN, mode: "deny", paths: ["/home/me"] }],
+    grants: [{ ...EDGE_GRANT, mode: "deny", paths: ["/home/me"] }],
     otherwise: ASKS,
     call: { tool: "shell", args: { command: "ls", cwd: "/home/me/.ssh" } },
     state: STATE,
   },
   {
-    grants: [{ ...PLAIN, tool: "http_fetch", hosts: ["*.example.com"], args: { url: { maxlen: 22 } } }],
+    grants: [{ ...EDGE_GRANT, tool: "http_fetch", paths: [], hosts: ["*.example.com"], args: { url: { maxlen: 22 } } }],
     otherwise: null,
     call: { tool: "http_fetch", args: { url: "https://a.example.com/" } },
     state: STATE,
   },
   {
-    grants: [{ ...PLAIN, tool: "read_file", mode: "deny", paths: ["/srv"] }],
+    grants: [{ ...EDGE_GRANT, tool: "read_file", mode: "deny", paths: ["/srv"] }],
     otherwise: ASKS,
     call: { tool: "read_file", args: { path: "/srv/ab" } },
     state: { ...STATE, taint: "secret", trees: [{ path: "/srv/a", label: { taint: "private", untrusted: false } }] },

@@ -240,7 +240,8 @@ export function requestOf({ tool, args }: PlainCall, { session }: PlainState): C
 
 export const NOW = timestampFromMillis(NOW_MS);
 
-const EDGE_GRANT: PlainGrant = {
+/** A grant without any limit, of one folder. */
+export const EDGE_GRANT: PlainGrant = {
   id: "g0",
   tool: "shell",
   mode: "auto",
@@ -256,7 +257,8 @@ const EDGE_GRANT: PlainGrant = {
   hosts: [],
   args: {},
 };
-const EDGE: Scenario = {
+/** One grant, and a call in a new session that it speaks about. */
+export const EDGE: Scenario = {
   grants: [EDGE_GRANT],
   otherwise: null,
   call: { tool: "shell", args: { command: "größer", cwd: "/srv/a" } },
