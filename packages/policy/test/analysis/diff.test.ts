@@ -89,6 +89,15 @@ describe("diffSets()", () => {
     }
   });
 
+  test("names the credentials below a place only where something else changes there, and counts them all the same", () => {
+    const shell = (mode: string): Texts => ({ build: grantText("shell", mode, ["/srv/w"]) });
+    const { changes, compared, unchanged } = compare(shell("ask"), shell("auto"));
+    const targets = changes.map(({ target }) => target);
+    assert.ok(targets.includes("/srv/w/…"), targets.join());
+    assert.ok(!targets.includes("/srv/w/… (credentials)"), targets.join());
+    assert.equal(compared - unchanged, targets.length + 1);
+  });
+
   test("finds what only one predicate or a deeper place changes", () => {
     const before = { notes: grantText("write_file", "auto", ["/srv/notes"]) };
     const short = { notes: `${grantText("write_file", "auto", ["/srv/notes"])}[constraints.args]\ncontent = { maxlen = 10 }\n` };
