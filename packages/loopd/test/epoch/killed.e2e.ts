@@ -6,7 +6,7 @@ import { reply, replySteps, startModelServer, stream } from "@boxmaker/demo-mode
 import { readSession } from "@boxmaker/edge/session-files";
 import { TestHome } from "../support/home.ts";
 import { contentOf, LoopClient } from "../support/loop-client.ts";
-import { LoopdProcess } from "../support/loopd-process.ts";
+import { RoleProcess } from "../support/role-process.ts";
 import { isSummaryRequest, systemOf } from "../support/summaries.ts";
 
 const never = new Promise(() => {});
@@ -24,7 +24,7 @@ test("a loopd killed in the middle of a summary leaves the session as it was", a
   });
   const config = await home.writeConfig();
   const client = new LoopClient(home.at("run/loop/loop.sock"));
-  const first = await LoopdProcess.start(config);
+  const first = await RoleProcess.loopd(config);
   await client.turn("s1", "hello");
   const before = await readFile(home.at("sessions/s1/0.jsonl"), "utf8");
   const compacting = client.compact("s1").catch((error: unknown) => error);
@@ -33,7 +33,7 @@ test("a loopd killed in the middle of a summary leaves the session as it was", a
   assert.ok((await compacting) instanceof Error);
   assert.equal(await readFile(home.at("sessions/s1/0.jsonl"), "utf8"), before);
 
-  await using _second = await LoopdProcess.start(config);
+  await using _second = await RoleProcess.loopd(config);
   assert.equal((await client.compact("s1")).end.kind, "ok");
   assert.equal(contentOf(await client.turn("s1", "go on", { resume: true })), "hi");
   assert.match(systemOf(model.requests.at(-1)), /They met\.$/u);
@@ -50,7 +50,7 @@ test("a loopd killed as soon as each new file of an epoch appears finds the sess
   const folder = home.at("sessions/s1");
   let turns = 0;
   for (const kept of [0, 1, 2, 3]) {
-    await using loopd = await LoopdProcess.start(config);
+    await using loopd = await RoleProcess.loopd(config);
     await client.turn("s1", `turn ${turns}`, { resume: turns > 0 });
     turns++;
     const files = (await readdir(folder)).length;
@@ -70,6 +70,6 @@ test("a loopd killed as soon as each new file of an epoch appears finds the sess
     const said = epochs.flatMap(({ records }) => records).filter(({ kind }) => kind === "user");
     assert.equal(said.length, turns);
   }
-  await using _last = await LoopdProcess.start(config);
+  await using _last = await RoleProcess.loopd(config);
   assert.equal(contentOf(await client.turn("s1", "and on", { resume: true })), "hi");
 });

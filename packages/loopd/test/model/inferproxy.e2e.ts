@@ -8,7 +8,7 @@ import type { CompletionResult, ModelEvent, OnModelEvent } from "../../src/model
 import type { ModelClient } from "../../src/model/model-client.ts";
 import { openModel } from "../../src/serve.ts";
 import { TestHome } from "../support/home.ts";
-import { InferproxyProcess } from "../support/inferproxy-process.ts";
+import { RoleProcess } from "../support/role-process.ts";
 
 const hello = reply({ content: "hello" });
 const never = new Promise(() => {});
@@ -54,7 +54,7 @@ test("a completion and all that is asked beside it go through inferproxy, which 
   const key = box.home.at("key");
   await writeFile(key, "s3cret\n", { mode: 0o600 });
   await using server = await startModelServer({ script: [hello], apiKey: "s3cret" });
-  await using _proxy = await InferproxyProcess.start(box.socket, server.url, ["--api-key-file", key]);
+  await using _proxy = await RoleProcess.inferproxy(box.socket, server.url, ["--api-key-file", key]);
   assert.equal(contentOf(await box.complete()), "hello");
   assert.ok(server.seen.includes("GET /props"));
   assert.deepEqual(server.violations, []);
@@ -64,7 +64,7 @@ test("a reply survives that inferproxy is killed in its middle: what was shown i
   await using box = await Box.make();
   const steps = [...replySteps({ content: "half of it" }).slice(0, 3), { kind: "wait", gate: never } as const];
   await using server = await startModelServer({ script: [stream(steps), hello] });
-  const first = await InferproxyProcess.start(box.socket, server.url);
+  const first = await RoleProcess.inferproxy(box.socket, server.url);
   await using stack = new AsyncDisposableStack();
   stack.use(first);
   const restarted = Promise.withResolvers<void>();
@@ -74,7 +74,7 @@ test("a reply survives that inferproxy is killed in its middle: what was shown i
     if (event.event === "text" && told.length === 0) {
       first
         .kill()
-        .then(() => InferproxyProcess.start(box.socket, server.url))
+        .then(() => RoleProcess.inferproxy(box.socket, server.url))
         .then((proxy) => stack.use(proxy))
         .then(() => restarted.resolve(), restarted.reject);
     }
@@ -93,7 +93,7 @@ test("a model server that isn't there behind inferproxy is unreachable, tried ag
   const gone = await startModelServer({ script: [] });
   const port = portOf(gone);
   await gone[Symbol.asyncDispose]();
-  await using _proxy = await InferproxyProcess.start(box.socket, `http://127.0.0.1:${port}`);
+  await using _proxy = await RoleProcess.inferproxy(box.socket, `http://127.0.0.1:${port}`);
   const came = Promise.withResolvers<ModelServer>();
   const problems: string[] = [];
   const result = await box.complete((event) => {
@@ -109,7 +109,7 @@ test("a model server that isn't there behind inferproxy is unreachable, tried ag
 test("cancelling a completion closes the model server's connection behind inferproxy", async () => {
   await using box = await Box.make();
   await using server = await startModelServer({ script: [stream([{ kind: "start" }, { kind: "wait", gate: never }])] });
-  await using _proxy = await InferproxyProcess.start(box.socket, server.url);
+  await using _proxy = await RoleProcess.inferproxy(box.socket, server.url);
   const cancel = new AbortController();
   const cancelled = box.complete(() => undefined, cancel.signal);
   const request = await server.received(1);
