@@ -4,7 +4,7 @@ import type * as rules from "../../src/rules/decide.ts";
 import type { LoadedGrant } from "../../src/rules/grant.ts";
 import { OTHERWISE_GRANT, type ValidGrantSet } from "../../src/rules/grant-set.ts";
 import { decidePlainly, type PlainCall, type PlainGrant, type PlainState } from "./oracle.ts";
-import { loadedOf, NOW, requestOf, type Scenario, setOf, stateOf } from "./scenario.ts";
+import { EDGE_GRANT, loadedOf, NOW, requestOf, type Scenario, setOf, stateOf } from "./scenario.ts";
 
 /** The two questions of policy, by whichever code answers them. */
 export type Policy = Pick<typeof rules, "decide" | "redecide">;
@@ -130,22 +130,7 @@ function findLooseApproval(policy: Policy, scenario: Scenario): string | undefin
   return undefined;
 }
 
-const PLAIN: PlainGrant = {
-  id: "plain",
-  tool: "read_file",
-  mode: "auto",
-  maxTaint: "secret",
-  ifUntrusted: "auto",
-  label: "public",
-  untrusted: false,
-  expires: null,
-  uses: null,
-  session: null,
-  origins: null,
-  paths: ["/srv"],
-  hosts: [],
-  args: {},
-};
+const PLAIN: PlainGrant = { ...EDGE_GRANT, id: "plain", tool: "read_file", paths: ["/srv"] };
 
 const within = (parent: string, path: string): boolean => path === parent || path.startsWith(`${parent}/`);
 
