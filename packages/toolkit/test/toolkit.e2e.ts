@@ -78,7 +78,14 @@ test("the toolkit runs a command, and its exit status stays the tool's own", () 
 /** Whether a process holds a pipe that has no name any more. */
 function holdsPipe(process: number | undefined): boolean {
   const names = readdirSync(`/proc/${process}/fd`);
-  return names.some((name) => /\/boxmaker-pipe-\w+\/output \(deleted\)$/u.test(readlinkSync(`/proc/${process}/fd/${name}`)));
+  return names.some((name) => {
+    try {
+      return /\/boxmaker-pipe-\w+\/output \(deleted\)$/u.test(readlinkSync(`/proc/${process}/fd/${name}`));
+    } catch {
+      // It was closed since the folder was read.
+      return false;
+    }
+  });
 }
 
 for (const [request, content] of [
@@ -89,9 +96,12 @@ for (const [request, content] of [
   test(`the toolkit that has waited for its request answers as any other: ${JSON.stringify(request)}`, async () => {
     const child = spawn(process.execPath, [MAIN], { stdio: ["pipe", "pipe", "inherit"] });
     const output = buffer(child.stdout);
-    // What it does last before the request comes.
-    while (!holdsPipe(child.pid)) await pause(5);
-    child.stdin.end(frame(request, []));
+    try {
+      // What it does last before the request comes.
+      while (!holdsPipe(child.pid)) await pause(5);
+    } finally {
+      child.stdin.end(frame(request, []));
+    }
     const decoded = decodeMessage(BoxDone, (await output).subarray(4));
     assert.ok(decoded.kind === "message");
     assert.equal(decoded.envelope.id, 7);
